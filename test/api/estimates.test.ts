@@ -41,7 +41,8 @@ test('estimates of the sandbox are revised twice, tell no clock, and stay as vin
     expect(vintages).toBeGreaterThan(8)
     using ledger = await Ledger.open(rig.root)
     const [held] = await storedArrivals(ledger, catalogue, (one) => one === path)
-    // The first values were seen with the polls, and say nothing of when they were told: nothing speaks against the rule.
+    // The first values were seen with the polls, and say nothing of when they were told: nothing speaks against the
+    // rule.
     expect(held?.arrivals).toMatchObject({ points: said.size, late: 0 })
     await makeViews(rig.root, { catalogue })
     await withViews(rig.root, async (engine) => {

@@ -9,8 +9,8 @@ import { ask, noon, withSandbox } from '../helpers/sandbox-client.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
 /**
- * What goes over the wire, spelled by hand. The program and its sandbox read one table of names: they would agree in any
- * error. Nothing here is taken from that table, nor from the catalogue.
+ * What goes over the wire, spelled by hand. The program and its sandbox read one table of names: they would agree in
+ * any error. Nothing here is taken from that table, nor from the catalogue.
  */
 const day = 86_400
 const midnight = noon - day / 2

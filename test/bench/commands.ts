@@ -8,9 +8,9 @@ import { runScript, type Took } from './programs.ts'
 import { root } from './provider.ts'
 
 /*
- * Commands as they are typed every day, each a process of its own, on a lake like that of `make lake`: every endpoint for
- * three assets and the registry, from the sandbox. Processor seconds with the start of Node, so that other work on the
- * machine counts little.
+ * Commands as they are typed every day, each a process of its own, on a lake like that of `make lake`: every endpoint
+ * for three assets and the registry, from the sandbox. Processor seconds with the start of Node, so that other work on
+ * the machine counts little.
  */
 
 const rounds = Math.max(1, scaled(7))

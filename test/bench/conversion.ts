@@ -126,7 +126,10 @@ async function benchKind(engine: Engine, kind: Kind, size: Size, theirs: Writer,
 
 const theirFile = 'theirs.parquet'
 
-/** DuckDB alone: declared types, sorted by the number of the body as ours is, the columns of the lake dated by the rule; no check of anything. */
+/**
+ * DuckDB alone: declared types, sorted by the number of the body as ours is, the columns of the lake dated by the rule;
+ * no check of anything.
+ */
 function bareOf(engine: Engine, kind: Kind, folder: string): Writer {
   return async (spool) => {
     const source = `read_json(${quoteList(spool)}, format = 'array', compression = 'uncompressed', columns = ${kind.columns}, filename = true)`
@@ -189,8 +192,8 @@ interface Point {
 const observedAt = 2_000_000_000_000_000
 
 /**
- * Peak memory of a process that converts, the middle of three: ten batches against one, each as large as a fetch commits,
- * and one body as long as a fetch asks for against a tenth of it.
+ * Peak memory of a process that converts, the middle of three: ten batches against one, each as large as a fetch
+ * commits, and one body as long as a fetch asks for against a tenth of it.
  */
 async function memory(folder: string): Promise<Measured[]> {
   const measured: Measured[] = []
@@ -205,7 +208,8 @@ async function memory(folder: string): Promise<Measured[]> {
     const batch = { bodies: 40, points: scaled(25_000) }
     measured.push(flat(`${kind.name}, ten ${many} to one`, await peakOf(batch, 1), await peakOf(batch, 10)))
     const body = (points: number): Promise<number> => peakOf({ bodies: 1, points: scaled(points) }, 0)
-    // One body is read whole, and a plan cuts none longer than this: it may take more, by the bytes of its values as they are staged.
+    // One body is read whole, and a plan cuts none longer than this: it may take more, by the bytes of its values as
+    // they are staged.
     const low = await body(8000)
     const high = await body(80_000)
     measured.push(flat(`${kind.name}, a body of 80,000 points to one of 8,000`, low, high, 1.5))
@@ -226,7 +230,9 @@ function peakAlone(spool: string, batches: number): number {
   return Number(done.stdout)
 }
 
-/** Converts the bodies of the spool folder, again and again for so many batches, and prints the peak of this process. */
+/**
+ * Converts the bodies of the spool folder, again and again for so many batches, and prints the peak of this process.
+ */
 async function convertAlone(folder: string, batches: number): Promise<void> {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.json')).toSorted()
   const all = names.map((name) => ({ path: join(folder, name), bytes: statSync(join(folder, name)).size }))
@@ -301,7 +307,9 @@ function jobOf(spool: readonly string[], out: string): ConvertJob {
   }
 }
 
-/** What a bare statement needs to write the very columns of the lake, dated by the rule alone; what equals is left out. */
+/**
+ * What a bare statement needs to write the very columns of the lake, dated by the rule alone; what equals is left out.
+ */
 function wide(kind: Kind): string {
   const told = kind.columns.includes('computed_at')
   const available = told ? seconds('computed_at') : seconds(`(t + ${hour + 600})`)

@@ -21,8 +21,8 @@ import { benchConfig, type Provider, since, withDailyProvider } from './provider
 import { byTurns, judged, type Measured, median, scaled, told } from './measured.ts'
 
 /*
- * A lake as it is lived with: every endpoint of the catalogue for so many assets, a history, then a `pitlake fetch` a day,
- * in this process by a clock that is set. `PITLAKE_BENCH_ASSETS=10 PITLAKE_BENCH_DAYS=365` is the whole of it.
+ * A lake as it is lived with: every endpoint of the catalogue for so many assets, a history, then a `pitlake fetch` a
+ * day, in this process by a clock that is set. `PITLAKE_BENCH_ASSETS=10 PITLAKE_BENCH_DAYS=365` is the whole of it.
  */
 
 const number = (name: string, usual: number): number => Number(process.env[name] ?? usual)
@@ -240,7 +240,10 @@ async function timed(engine: Engine, sql: string): Promise<[number, string]> {
   return [took, JSON.stringify(rows, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))]
 }
 
-/** Bytes on disk against the JSON that the points came as: `t`, `v` or `o`, and the provider's instant where it gives one. */
+/**
+ * Bytes on disk against the JSON that the points came as: `t`, `v` or `o`, and the provider's instant where it gives
+ * one.
+ */
 async function sizesOf({ folder }: Lived): Promise<Measured[]> {
   const lived = join(folder, 'lived')
   const fresh = join(folder, 'fresh')

@@ -10,8 +10,9 @@ import { cache, download, fetchWith, type Took, type Wish } from './programs.ts'
 import { benchConfig, type Provider, root, since, withDailyProvider } from './provider.ts'
 
 /*
- * The first fetch, start and views included, against the plain download of the same bodies by the same client and against
- * dlt with its workers, in one run; the points of both are the same, each way. Then the same where each answer waits.
+ * The first fetch, start and views included, against the plain download of the same bodies by the same client and
+ * against dlt with its workers, in one run; the points of both are the same, each way. Then the same where each answer
+ * waits.
  */
 
 const day = 86_400
@@ -22,7 +23,10 @@ const free = [...loadCatalogue().endpoints.values()].filter(
 const pathsOf = (interval: string): string[] =>
   free.filter(({ intervals }) => intervals.some((one) => one === interval)).map(({ path }) => path)
 
-/** What is fetched, how much longer than the download it may take, how many times as fast as dlt it is, and the largest memory. */
+/**
+ * What is fetched, how much longer than the download it may take, how many times as fast as dlt it is, and the largest
+ * memory.
+ */
 interface Size {
   readonly name: string
   readonly wish: Wish

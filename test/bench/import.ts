@@ -8,9 +8,9 @@ import { runScript, type Took } from './programs.ts'
 import { root as project } from './provider.ts'
 
 /*
- * A first import of ten million rows of a user's Parquet, in the order of time, against DuckDB's bare sorted COPY of them
- * within the same memory: by the clock and in processor time, and the memory that the import held. The clock of the import
- * counts its start, its commit and its views.
+ * A first import of ten million rows of a user's Parquet, in the order of time, against DuckDB's bare sorted COPY of
+ * them within the same memory: by the clock and in processor time, and the memory that the import held. The clock of
+ * the import counts its start, its commit and its views.
  */
 
 const assets = 100

@@ -40,7 +40,10 @@ export function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 }
 
-/** Runs ways to the same result, each first by turns: what one leaves in caches helps the others as often as it is helped. */
+/**
+ * Runs ways to the same result, each first by turns: what one leaves in caches helps the others as often as it is
+ * helped.
+ */
 export async function byTurns<T>(round: number, ways: readonly (() => Promise<T>)[]): Promise<T[]> {
   const results: T[] = []
   for (let n = 0; n < ways.length; n++) {

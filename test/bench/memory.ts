@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 
 /**
- * The largest memory that this process, or another one on Linux, ever held, in megabytes. What Linux calls its `maxRSS` begins with what the process
- * held that started it, so beside a large one every child would look alike.
+ * The largest memory that this process, or another one on Linux, ever held, in megabytes. What Linux calls its `maxRSS`
+ * begins with what the process held that started it, so beside a large one every child would look alike.
  */
 export function mostMemory(pid = 'self'): number {
   const own = `/proc/${pid}/status`

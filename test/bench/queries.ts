@@ -41,8 +41,9 @@ interface Said {
 }
 
 /**
- * The questions of the bench of sizes, by every engine at its best over the same points: bare DuckDB and polars over the lake's own files, pandas,
- * chdb and polars through deltalake over its published table; equal answers asserted, each first by turns.
+ * The questions of the bench of sizes, by every engine at its best over the same points: bare DuckDB and polars over
+ * the lake's own files, pandas, chdb and polars through deltalake over its published table; equal answers asserted,
+ * each first by turns.
  */
 export async function benchQueries(tell: (measured: readonly Measured[]) => void): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), 'pitlake-bench-peers-'))

@@ -25,9 +25,9 @@ import { finishRun } from '../../src/maintenance/upkeep/finish.ts'
 import { mostMemory } from './memory.ts'
 
 /*
- * Lakes of any size that the program itself made: bodies as a provider would send them, of a plan against what the ledger
- * holds, then batches, conversion, commits, merges and views as in a fetch. Only the network is left out. What a series
- * holds is a function of its name and of `t`, so a build that was killed goes on by planning again.
+ * Lakes of any size that the program itself made: bodies as a provider would send them, of a plan against what the
+ * ledger holds, then batches, conversion, commits, merges and views as in a fetch. Only the network is left out. What a
+ * series holds is a function of its name and of `t`, so a build that was killed goes on by planning again.
  */
 
 const catalogue = loadCatalogue()
@@ -40,7 +40,10 @@ export const big = 'indicators/sopr_adjusted_pit'
 /** Every endpoint with hourly points. */
 export const paths = [...catalogue.endpoints.values()].filter(isHourly).map(({ path }) => path)
 const tens = paths.filter((path) => path !== big && catalogue.endpoints.get(path)?.intervals.includes('10m') === true)
-/** What is held: of every hour, and of every ten minutes. `PITLAKE_SCALE_GROUPS=2` leaves the last one out, over the same range. */
+/**
+ * What is held: of every hour, and of every ten minutes. `PITLAKE_SCALE_GROUPS=2` leaves the last one out, over the
+ * same range.
+ */
 const all = [
   { paths, assets: named('A', 21), intervals: ['1h'] },
   { paths: [big], assets: named('A', 76), intervals: ['10m'] },

@@ -128,7 +128,10 @@ function cell(took: Took | undefined): string {
   return `${seconds} s, ${took.megabytes < 1000 ? `${took.megabytes} MB` : `${(took.megabytes / 1024).toFixed(1)} GB`}`
 }
 
-/** The slope of seconds over points on logarithms, by least squares, of the largest so many lakes; null for fewer than two. */
+/**
+ * The slope of seconds over points on logarithms, by least squares, of the largest so many lakes; null for fewer than
+ * two.
+ */
 function exponentOf(name: string, who: Who, sizes: readonly Asked[], most = Infinity): number | null {
   const all = sizes.flatMap((asked) => {
     const { answers } = asked

@@ -17,7 +17,9 @@ interface Commanded {
   readonly ours: (place: Place) => readonly string[]
 }
 
-/** One that every engine can be asked: of ours over the views, of bare DuckDB over `p`; others have it under its name. */
+/**
+ * One that every engine can be asked: of ours over the views, of bare DuckDB over `p`; others have it under its name.
+ */
 export interface Asked {
   readonly name: string
   readonly sql: (place: Place) => string

@@ -25,9 +25,10 @@ import { writePage } from './scale-page.ts'
 import { asOf, type Place, provedQuery, type Question, questions } from './scale-questions.ts'
 
 /*
- * One lake of so many points (POINTS, 50 million unless set) and all that is asked of it, each question in a process of its
- * own with its seconds, those of the processor and its largest memory; the same of bare DuckDB and polars over the same files where
- * they can do it. `PITLAKE_SCALE_LAKES` names the folder of lakes; with `PITLAKE_SCALE_UNFINISHED` a lake is asked as it is. What was answered is kept, and not asked again.
+ * One lake of so many points (POINTS, 50 million unless set) and all that is asked of it, each question in a process of
+ * its own with its seconds, those of the processor and its largest memory; the same of bare DuckDB and polars over the
+ * same files where they can do it. `PITLAKE_SCALE_LAKES` names the folder of lakes; with `PITLAKE_SCALE_UNFINISHED` a
+ * lake is asked as it is. What was answered is kept, and not asked again.
  */
 
 /** What one process came to; a question that failed says why. */
@@ -58,7 +59,9 @@ const wanted = new RegExp(process.env['PITLAKE_SCALE_ASK'] ?? '')
 const changes = /top-up|publish|backup|compact/
 /** What each of ours may hold. */
 const promise = ['--memory', '2GB']
-/** A question may take so many milliseconds of the clock; `PITLAKE_SCALE_PATIENCE=3600` on a machine with other work. */
+/**
+ * A question may take so many milliseconds of the clock; `PITLAKE_SCALE_PATIENCE=3600` on a machine with other work.
+ */
 const patience = Number(process.env['PITLAKE_SCALE_PATIENCE'] ?? 900) * 1000
 
 const answersFile = join(lakes, `${name}.answers.json`)

@@ -70,7 +70,10 @@ function timeOf(runs: readonly Took[]): string {
   return `${wallOf(runs).toFixed(2)} s (${median(runs.map(({ cpu }) => cpu)).toFixed(2)} s of processor)`
 }
 
-/** Top-ups of every endpoint that takes a range for so many assets that these are 1,120 series or more, the plain download of the same windows aside. */
+/**
+ * Top-ups of every endpoint that takes a range for so many assets that these are 1,120 series or more, the plain
+ * download of the same windows aside.
+ */
 function manySeries({ provider, folder, config }: Place): Measured[] {
   const paths = all.filter((endpoint) => endpoint.since && endpoint.until).map(({ path }) => path)
   const assets = Array.from({ length: Math.ceil(1120 / paths.length) }, (_, n) => `A${n}`)

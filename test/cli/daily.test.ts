@@ -248,12 +248,12 @@ test('a daily run with a key writes the head of the log and runs the hook; a cer
       [
         'SELECT metric, state FROM coverage ORDER BY ALL',
         { complete: true, own_tables: ['coverage'] },
-        / 0 series, 0 tables/,
+        /; 0 lists of 0 files,/,
       ],
       [
         'SELECT c.metric, p.v FROM coverage AS c JOIN points AS p USING (metric) ORDER BY ALL',
         { complete: false, own_tables: null },
-        / 1 series, 0 tables/,
+        /; 2 lists of 2 files,/,
       ],
     ] as const
     for (const [n, [sql, reads, proved]] of asked.entries()) {

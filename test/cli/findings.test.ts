@@ -12,8 +12,8 @@ import { catalogue } from '../helpers/sandbox-client.ts'
 import { registryStateAt } from '../helpers/registry-truth.ts'
 
 /*
- * A lake in which verify found what differs, in points and in records, and of which a schema changed: taken note of, and
- * through all that keeps a lake for years.
+ * A lake in which verify found what differs, in points and in records, and of which a schema changed: taken note of,
+ * and through all that keeps a lake for years.
  */
 
 const wednesday = Date.UTC(2026, 5, 3, 12) / 1000

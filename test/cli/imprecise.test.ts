@@ -12,7 +12,10 @@ const start = Date.UTC(2024, 1, 1) / 1000
 /** A year of days: their number decides how much a percent is. */
 const days = Array.from({ length: 200 }, (_, i) => startAfter(start, '24h', i))
 
-/** Days that say when they were computed: so many come `lag` seconds after their end, the others a minute after the rule. */
+/**
+ * Days that say when they were computed: so many come `lag` seconds after their end, the others a minute after the
+ * rule.
+ */
 function told(asset: string, many: number, lag: number): Line {
   const points = days.map((t, i) => {
     const after = i % 15 === 0 && i / 15 < many ? lag : 1860

@@ -21,7 +21,9 @@ interface Desk {
   rows(query: string): Promise<unknown>
 }
 
-/** A copy of the program in which nothing but `catalog/` is another: one resource more, and two fields by other names. */
+/**
+ * A copy of the program in which nothing but `catalog/` is another: one resource more, and two fields by other names.
+ */
 async function withCatalogue(work: (desk: Desk) => Promise<void>): Promise<void> {
   using copyFolder = temporaryFolder('catalogue')
   const copy = copyFolder.path

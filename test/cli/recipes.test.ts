@@ -100,7 +100,9 @@ function around(rig: Rig, folder: string): Readonly<Record<string, string>> {
   }
 }
 
-/** A lake of some days whose newest points the provider tells otherwise by now, and whose registry another job holds. */
+/**
+ * A lake of some days whose newest points the provider tells otherwise by now, and whose registry another job holds.
+ */
 async function withTrouble(rig: Rig, work: () => Promise<void>): Promise<void> {
   await rig.fetch({ ...selection, until: now - 3 * day })
   rig.faults(`rewrite@supply/*:t=${(Math.floor(now / day) - 4) * day},v=101`)

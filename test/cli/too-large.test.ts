@@ -13,8 +13,8 @@ import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 import { Screen } from '../helpers/screen.ts'
 
 /*
- * Queries for which memory, or the disk for what does not fit into it, does not suffice. Each interface refuses them in one
- * line of its own words, without figures or advice of DuckDB, and answers the next query.
+ * Queries for which memory, or the disk for what does not fit into it, does not suffice. Each interface refuses them in
+ * one line of its own words, without figures or advice of DuckDB, and answers the next query.
  */
 
 const large = 'SELECT list(i) AS x FROM range(30000000) AS r (i)'

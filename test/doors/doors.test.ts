@@ -44,8 +44,8 @@ const namesAt = (door: DoorName): readonly string[] =>
 
 describe('one question, one answer', () => {
   /*
-   * The full tier asks every fifth question at each door, other ones at each; the fast tier many at two doors and a dozen or
-   * less at the others. A stamp proves each answer, and so does `lookahead`, which takes longest.
+   * The full tier asks every fifth question at each door, other ones at each; the fast tier many at two doors and a
+   * dozen or less at the others. A stamp proves each answer, and so does `lookahead`, which takes longest.
    */
   const some = (name: DoorName, door: number, few: number): readonly string[] => {
     const names = namesAt(name)

@@ -18,9 +18,9 @@ import { library, mcp, serve } from './programs.ts'
 import type { Ask, Door, Place } from './question.ts'
 
 /*
- * Notes that the engine has no memory for. In these lakes one of the macros that find out notes asks for 4 GB at once, more
- * than any of these engines may take: the answer is given, and a note says that others are missing. `sql` on a large machine may
- * take as much, so it is asked as a session, which finds out notes in the same way.
+ * Notes that the engine has no memory for. In these lakes one of the macros that find out notes asks for 4 GB at once,
+ * more than any of these engines may take: the answer is given, and a note says that others are missing. `sql` on a
+ * large machine may take as much, so it is asked as a session, which finds out notes in the same way.
  */
 
 const supply = 'supply/current_pit'

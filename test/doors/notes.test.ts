@@ -8,8 +8,8 @@ import { library, mcp, python, serve } from './programs.ts'
 import { type Ask, type Door, type Given, owedAt, type Place, saidOf } from './question.ts'
 
 /*
- * An answer without values is noted at every interface, in whichever dimension the lake has no series: each asset but BTC
- * lacks one of them, although the metric has it.
+ * An answer without values is noted at every interface, in whichever dimension the lake has no series: each asset but
+ * BTC lacks one of them, although the metric has it.
  */
 
 const supply = 'supply/current_pit'
@@ -93,7 +93,10 @@ const unlisted = [
 const grid = { since: '2024-03-05', until: '2024-03-06', step: '1d' }
 const noMember = `no product met {option universe} at any of these times: ${condition}`
 
-/** A universe without members: with the values that there are, also where the first snapshot stands in for earlier times. */
+/**
+ * A universe without members: with the values that there are, also where the first snapshot stands in for earlier
+ * times.
+ */
 const universePanels: readonly Owed[] = [
   [{ panel: { calendar: grid, universe: condition, metrics: { v: supply } } }, [noMember, ...unlisted]],
 ]

@@ -52,7 +52,9 @@ interface Page extends Omit<Required<Said>, 'refused'> {
   readonly cursor: string | null
 }
 
-/** `mcp`: one process, to which an agent speaks. An instant is mandatory there: one after all is given where none is. */
+/**
+ * `mcp`: one process, to which an agent speaks. An instant is mandatory there: one after all is given where none is.
+ */
 export async function mcp({ root }: Place): Promise<Door> {
   const client = new Client({ name: 'test', version: '1' })
   const args = [`${project}src/main.ts`, 'mcp', '--data', root, '--allow', 'backfill,registry_backfill']

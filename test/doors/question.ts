@@ -18,7 +18,9 @@ export type Ask =
   | { readonly metrics: { readonly match?: string } }
 export type Kind = Ask extends infer One ? (One extends unknown ? keyof One : never) : never
 
-/** A note: its code, what it is about, and its words; `{option a=b}` stands for an option as it is typed at the door. */
+/**
+ * A note: its code, what it is about, and its words; `{option a=b}` stands for an option as it is typed at the door.
+ */
 export type OwedNote = readonly [code: string, subject: string, words: string]
 
 /** What every door owes: rows and notes, or the words of a refusal. */

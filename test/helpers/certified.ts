@@ -38,7 +38,10 @@ export interface Certified {
   readonly sealed: (body: string) => string
 }
 
-/** Takes a stamped lake through heads, a try, a stamp and a certificate, once for a file; each work finds it as it was then. */
+/**
+ * Takes a stamped lake through heads, a try, a stamp and a certificate, once for a file; each work finds it as it was
+ * then.
+ */
 export function certifiedOfFile(): (work: (made: Certified) => Promise<void>) => Promise<void> {
   const place = scratch('certified')
   const home = join(place, 'home')

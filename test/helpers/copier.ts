@@ -4,7 +4,8 @@ import { realDisk } from '../../src/lake/store/disk.ts'
 import { publishTo } from './delta.ts'
 import { pulled } from './mirrors.ts'
 
-// A process to be killed: `publish` of tables, `pull` into a mirror, `restore`, or the copy that `publish --lake` makes.
+// A process to be killed: `publish` of tables, `pull` into a mirror, `restore`, or the copy that `publish --lake`
+// makes.
 const [how, source = '', target = ''] = process.argv.slice(2)
 if (how === 'tables') await publishTo(source, target, { mark: String(process.pid) })
 else if (how === 'pull') await pulled(target, source)

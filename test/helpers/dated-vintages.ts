@@ -11,7 +11,10 @@ export const commits = ['2024-03-20T12:00:00Z', '2024-04-05T12:00:00Z', '2024-05
 export const seconds = (text: string): number => Date.parse(text) / 1000
 export const iso = (at: number): string => new Date(at * 1000).toISOString()
 
-/** What a file says of a day of an asset, null for a value that is withdrawn; known from `dated`, stored since `observed`. */
+/**
+ * What a file says of a day of an asset, null for a value that is withdrawn; known from `dated`, stored since
+ * `observed`.
+ */
 export interface Vintage {
   readonly asset: string
   readonly t: number

@@ -23,7 +23,9 @@ export function askedDays(own: OwnProvider, start: number, name: (url: URL) => s
   })
 }
 
-/** What the ledger of a lake says of windows, in days since `start`: what is known of each, or what else `say` tells. */
+/**
+ * What the ledger of a lake says of windows, in days since `start`: what is known of each, or what else `say` tells.
+ */
 export async function heldDays(
   root: string,
   start: number,

@@ -118,7 +118,10 @@ const unseen: Readonly<Record<string, (root: string) => string>> = {
   registry_findings: (root) => `(SELECT * RENAME ("at" AS observed_at) FROM ${filesOf(root, 'registry_findings')})`,
 }
 
-/** The tables that say something else than the views of the lake do; `versions` and `available_rule_at` are not compared. */
+/**
+ * The tables that say something else than the views of the lake do; `versions` and `available_rule_at` are not
+ * compared.
+ */
 export async function unlike(root: string, folder: string): Promise<readonly string[]> {
   await makeViews(root)
   const wrong: string[] = []

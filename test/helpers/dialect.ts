@@ -40,7 +40,9 @@ const usual: ProviderDialect = {
   wrap: '',
 }
 
-/** Has a sandbox speak otherwise: `query:s=start`, `body:t=time`, `header:etag=`, `timestamp=interval_end` and the like. */
+/**
+ * Has a sandbox speak otherwise: `query:s=start`, `body:t=time`, `header:etag=`, `timestamp=interval_end` and the like.
+ */
 export function speaking(sandbox: Sandbox, { wire }: Catalogue, texts: readonly string[]): Sandbox {
   if (texts.length === 0) return sandbox
   const dialect = parseDialect(texts)

@@ -3,8 +3,8 @@ import { setTimeout } from 'node:timers/promises'
 import { runCommandLine } from '../../src/interfaces/commands/run-command-line.ts'
 
 // One process for many command lines, one after the other: a line of JSON on standard input asks, another one answers.
-// It is to a command what a process of its own would be, but for the start of that; it would end, as is told, where nothing
-// of the command is left that keeps it.
+// It is to a command what a process of its own would be, but for the start of that; it would end, as is told, where
+// nothing of the command is left that keeps it.
 
 /** What is to run, where, and whether it is interrupted as soon as it listens for that. */
 export interface Asked {

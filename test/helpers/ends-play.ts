@@ -36,9 +36,9 @@ const onesOfCodes = (rows: readonly Row[]): readonly Row[] =>
   [...Map.groupBy(rows, ([, , , code]) => code).values()].map((same) => same[0] as Row)
 
 /**
- * A test a row: the command, where the row says, ends as the row says, and nothing of it is left that would keep a process.
- * The full tier plays every sixth row (`PITLAKE_CASES=all`: each), half of the commands also as a process of their own, and so
- * full disks and held commits; the fast tier plays one row of each exit code.
+ * A test a row: the command, where the row says, ends as the row says, and nothing of it is left that would keep a
+ * process. The full tier plays every sixth row (`PITLAKE_CASES=all`: each), half of the commands also as a process of
+ * their own, and so full disks and held commits; the fast tier plays one row of each exit code.
  */
 export function playRows(rows: readonly Row[], prepared: readonly Prepared[], isFull: boolean): void {
   const played = isFull ? sample(rows, rows.length, Math.ceil(rows.length / 6)) : onesOfCodes(rows)

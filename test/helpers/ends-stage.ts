@@ -98,7 +98,10 @@ type Played = Ended & { readonly left?: readonly string[] }
 
 /** A folder with a lake and files beside it, and providers; each command finds them anew. */
 export interface Stage extends AsyncDisposable {
-  /** As a process of its own, or in one that runs command after command, where it is not to be loaded with another clock or disk. */
+  /**
+   * As a process of its own, or in one that runs command after command, where it is not to be loaded with another clock
+   * or disk.
+   */
   play(argv: readonly string[], scene: Scene, alone: boolean): Promise<Played>
 }
 

@@ -8,8 +8,9 @@ export interface GoldenCase {
 }
 
 /**
- * The cases of a file of `test/golden`: parted by empty lines, each a line that says what it is and its statements, every
- * one ended by a `;` at the end of a line. `{name}` in them stands for that fragment, `{name rest}` for what it makes of the rest.
+ * The cases of a file of `test/golden`: parted by empty lines, each a line that says what it is and its statements,
+ * every one ended by a `;` at the end of a line. `{name}` in them stands for that fragment, `{name rest}` for what it
+ * makes of the rest.
  */
 export function goldenQueries(
   path: string,

@@ -36,7 +36,10 @@ export function askReaders<T>(python: string, home: string, words: readonly stri
     .map((line) => JSON.parse(line) as T)
 }
 
-/** Runs a page of docs/ over the golden lake; an output that is not the one it shows is an error, unless it shall be kept. */
+/**
+ * Runs a page of docs/ over the golden lake; an output that is not the one it shows is an error, unless it shall be
+ * kept.
+ */
 export function runPage(python: string, home: string, page: string, write = false): string {
   return run(python, ['test/python/page.py', tablesIn(home), join('docs', page), ...(write ? ['--write'] : [])])
 }

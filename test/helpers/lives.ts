@@ -29,7 +29,10 @@ export interface Life {
   readonly sleeping: Map<number, number>
 }
 
-/** Processes by one clock, which goes on only while all of them wait; each of them sees it, and it is written by nobody else. */
+/**
+ * Processes by one clock, which goes on only while all of them wait; each of them sees it, and it is written by nobody
+ * else.
+ */
 export class Lives {
   readonly #home = mkdtempSync(join(tmpdir(), 'pitlake-lives-'))
   readonly #file = join(this.#home, 'clock')

@@ -8,7 +8,10 @@ import { catalogue } from './sandbox-client.ts'
 type Doctor = Parameters<typeof examine>
 type Verify = Parameters<typeof verify>
 
-/** What the doctor says of every byte of a lake at an instant (Unix seconds), and what it mends if it is told to; views are left alone. */
+/**
+ * What the doctor says of every byte of a lake at an instant (Unix seconds), and what it mends if it is told to; views
+ * are left alone.
+ */
 export async function examined(
   root: string,
   now: number,

@@ -4,8 +4,8 @@ import { syncBuiltinESMExports } from 'node:module'
 import { DatabaseSync } from 'node:sqlite'
 
 // Loaded before a program (`node --import`): the process kills itself before the n-th step that changes the disk or the
-// ledger, n = DIE_AT. A slow machine and a fast one die at the same place. With COUNT_FROM=commit the first counted step is
-// the one that follows the appearing of a journal entry.
+// ledger, n = DIE_AT. A slow machine and a fast one die at the same place. With COUNT_FROM=commit the first counted
+// step is the one that follows the appearing of a journal entry.
 const dieAt = Number(process.env['DIE_AT'])
 let isCounting = process.env['COUNT_FROM'] !== 'commit'
 let steps = 0

@@ -71,7 +71,9 @@ const needs = {
   linux: [() => (process.platform === 'linux' ? 'linux' : undefined), 'no Linux'],
 } as const satisfies Record<string, readonly [find: () => string | undefined, lacking: string]>
 
-/** What comes from a network: .ci/run writes into the file of `PITLAKE_HAD` what can be had, while the first tests run. */
+/**
+ * What comes from a network: .ci/run writes into the file of `PITLAKE_HAD` what can be had, while the first tests run.
+ */
 const coming: readonly string[] = ['peers', 'readers', 's3', 'calendars', 'python-newest', 'chromium']
 
 /** What must be here, as `PITLAKE_REQUIRED` says, or that file; whoever needs what is still coming waits for it. */

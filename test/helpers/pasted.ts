@@ -12,13 +12,17 @@ export const pastedOptions = ['currency', 'exchange', 'network', 'component'] as
 /** Every word that has once stood for a part of a statement, and a value that stands for none. */
 export const pastedWords = ['?decisions', '?metrics', '?interval', '?options', '?paths', '{decisions}', '$1'] as const
 
-/** What an attack does: it writes a file of the lake, exchanges a view under the next client, or tells what came after `as_of`. */
+/**
+ * What an attack does: it writes a file of the lake, exchanges a view under the next client, or tells what came after
+ * `as_of`.
+ */
 export const pastedDeeds = ['writes', 'defines', 'tells'] as const
 type PastedDeed = (typeof pastedDeeds)[number]
 
 /**
  * A question whose join names a placeholder as the value of an option, and whose decisions hold the rest of a statement
- * in a text constant: if anything fills the one with the other, the constant ends the quote and runs. Nothing reads the join.
+ * in a text constant: if anything fills the one with the other, the constant ends the quote and runs. Nothing reads the
+ * join.
  */
 export function pastedQuestion(option: string, word: string, deed: PastedDeed, { file, proof }: PastedPrey): string {
   const deeds: Readonly<Record<PastedDeed, string>> = {

@@ -2,8 +2,9 @@ import type { Engine } from '../../src/lake/store/engine.ts'
 import { metrics } from './lakes/every-view.ts'
 
 /*
- * What the laws of knowledge ask of a lake: all of every view that its database has, and each macro with all its options.
- * What a database has and nobody asks about is an error, so that a new view or macro gets its rows and its question.
+ * What the laws of knowledge ask of a lake: all of every view that its database has, and each macro with all its
+ * options. What a database has and nobody asks about is an error, so that a new view or macro gets its rows and its
+ * question.
  */
 
 /** One question: a statement, and the SQL that counts its rows that say something. */
@@ -169,7 +170,10 @@ export async function probesOf(engine: Engine, left: readonly string[]): Promise
   ]
 }
 
-/** Of a metric without points a note says what to do, or with an `as_of` that none was known: both are that there is nothing. */
+/**
+ * Of a metric without points a note says what to do, or with an `as_of` that none was known: both are that there is
+ * nothing.
+ */
 function ofNothing(notes: string): string {
   return `SELECT * EXCLUDE (code, words),
     CASE WHEN code IN ('nothing-held', 'unknown-then') THEN 'nothing' ELSE concat_ws(': ', code, words) END AS told FROM ${notes}`
@@ -179,7 +183,9 @@ function probe(name: string, sql: string, count: string): Omit<Probe, 'turn'> {
   return { name, sql, count, latency: sql.includes(late.sql) ? late.micros : 0 }
 }
 
-/** What is asked of a lake that knows more than the instant allows, and must then not say more: `{at}` is the instant. */
+/**
+ * What is asked of a lake that knows more than the instant allows, and must then not say more: `{at}` is the instant.
+ */
 export function boundedOf(probes: readonly Probe[]): Probe[] {
   // What is settled by now is not what was settled then: with `unresolved` only knowledge at the instant answers alike.
   const decided = probes.filter(({ sql }) => sql.includes('{d}') && !sql.includes('unresolved :='))

@@ -10,7 +10,9 @@ export async function until(holds: () => boolean, what: string, looks = 24_000):
   throw new Error(`never: ${what}`)
 }
 
-/** What Linux says of a process: its first thread's state and the signals that it has not taken; nothing once it ended. */
+/**
+ * What Linux says of a process: its first thread's state and the signals that it has not taken; nothing once it ended.
+ */
 function standing(pid: number): { readonly state: string; readonly pending: boolean } | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/status`, 'utf8')

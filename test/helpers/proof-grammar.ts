@@ -1,6 +1,6 @@
 /*
- * Random queries over a small lake, honest ones and leaks of every kind. Each relation has the columns ts, asset and x, so
- * that any can stand in any; values are whole numbers and orders are total, so that a query has one answer.
+ * Random queries over a small lake, honest ones and leaks of every kind. Each relation has the columns ts, asset and x,
+ * so that any can stand in any; values are whole numbers and orders are total, so that a query has one answer.
  */
 
 class Drawing {

@@ -7,7 +7,9 @@ import type { Selection } from '../../src/catalog/series.ts'
 import type { IngestSummary } from '../../src/sources/metrics/run-summary.ts'
 import { type Changes, fetchOnce } from './fetching.ts'
 
-/** What a provider of a test answers to a path: JSON, or a status with text and headers; the text in pieces of `size`. */
+/**
+ * What a provider of a test answers to a path: JSON, or a status with text and headers; the text in pieces of `size`.
+ */
 export type Answers = (path: string, query: URLSearchParams) => unknown
 
 /** An answer with a status of its own, or a body with headers of its own. */
@@ -43,7 +45,10 @@ async function inPieces(response: ServerResponse, { text = '', size = text.lengt
   response.end()
 }
 
-/** Runs the test against a server that answers what it is told; an answer `{status, text}` is one with that status, `{headers, body}` one with those headers. */
+/**
+ * Runs the test against a server that answers what it is told; an answer `{status, text}` is one with that status,
+ * `{headers, body}` one with those headers.
+ */
 export async function withProvider(now: number, test: (own: OwnProvider) => Promise<void>): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'pitlake-own-'))
   const seen: string[] = []

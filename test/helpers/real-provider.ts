@@ -19,14 +19,17 @@ import { catalogue } from './sandbox-client.ts'
  *
  * Facts of that provider, which `src/sandbox/provider/provider.json` lists:
  * - futures take `aggregated` (the default) and 14 exchanges such as `binance`, `gate.io`, `bitcoin.de`;
- * - options take `binance`, `bybit`, `deribit`, `okx`, by default `deribit`; `options/iv_call_delta_50_pit` has no default;
+ * - options take `binance`, `bybit`, `deribit`, `okx`, by default `deribit`; `options/iv_call_delta_50_pit` has no
+ *   default;
  * - `lendingprotocol` is `aave`, `usexchange` is `coinbase`; `paymentapp` fits both `cashapp` and `strike`;
- * - it has no `signals/btc_bss_goldilocks_short_pit`; tier 2 refuses `signals/…`, `breakdowns/…`, `indicators/cost_basis_…`;
+ * - it has no `signals/btc_bss_goldilocks_short_pit`; tier 2 refuses `signals/…`, `breakdowns/…`,
+ *   `indicators/cost_basis_…`;
  * - it differs from the catalogue in intervals of `indicators/asol_pit`, networks of `addresses/min_10k_count_pit`,
  *   currencies of `supply/burned_pit`, and lists point-in-time paths beyond the catalogue;
- * - the registry has products for tokenized stocks: `AAPLX` and `GOOGLX` by contract and by the symbol `AAPLx`, `SPYX` by
- *   contract alone, `TSLAX` and `MSTRX` by the symbol alone, `NVDAX` by the symbol of two products;
- * - contracts stand only in `/v1/metadata/assets`, symbols differ from ids (`AAPLX`: `AAPL.XS`), ids are odd (`$CWIF`, `00`).
+ * - the registry has products for tokenized stocks: `AAPLX` and `GOOGLX` by contract and by the symbol `AAPLx`, `SPYX`
+ *   by contract alone, `TSLAX` and `MSTRX` by the symbol alone, `NVDAX` by the symbol of two products;
+ * - contracts stand only in `/v1/metadata/assets`, symbols differ from ids (`AAPLX`: `AAPL.XS`), ids are odd (`$CWIF`,
+ *   `00`).
  *
  * The clock stands at Wednesday 2026-03-04 12:00 UTC; `clock.now = …` moves it.
  */

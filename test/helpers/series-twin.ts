@@ -21,7 +21,9 @@ export interface Meant {
   readonly network: string | null
 }
 
-/** Whether a glob means a path: what stands between its stars comes in this order, the first and last part at the ends. */
+/**
+ * Whether a glob means a path: what stands between its stars comes in this order, the first and last part at the ends.
+ */
 function means(glob: string, path: string): boolean {
   const [first = '', ...others] = glob.split('*')
   const last = others.pop()

@@ -1,6 +1,7 @@
 /*
- * How much of a law each tier tries. `make test` runs the fast tier, `make test-all` the full one. Both run the same cases
- * every time: which cases belong to a sample follows from its size alone. Environment variables draw more of them.
+ * How much of a law each tier tries. `make test` runs the fast tier, `make test-all` the full one. Both run the same
+ * cases every time: which cases belong to a sample follows from its size alone. Environment variables draw more of
+ * them.
  */
 
 /** Whether this run is the full tier (`make test-all`). */
@@ -9,14 +10,16 @@ export const isFullTier: boolean = process.env['PITLAKE_TESTS'] === 'all'
 /** Whether every sample is taken whole, which takes hours: `PITLAKE_CASES=all`. */
 export const takesEveryCase = process.env['PITLAKE_CASES'] === 'all'
 
-/** Number of rounds of a random test: the environment variable, else `fast` in the fast tier and `full` in the full one. */
+/**
+ * Number of rounds of a random test: the environment variable, else `fast` in the fast tier and `full` in the full one.
+ */
 export function rounds(variable: string, fast: number, full: number): number {
   return Number(process.env[variable] ?? (isFullTier ? full : fast))
 }
 
 /**
- * Cases of this run, spread evenly with both ends among them: `fast` of them in the fast tier, `full` in the full one, by
- * default every sixth and at least as many as in the fast tier.
+ * Cases of this run, spread evenly with both ends among them: `fast` of them in the fast tier, `full` in the full one,
+ * by default every sixth and at least as many as in the fast tier.
  */
 export function sample<T>(
   cases: readonly T[],
@@ -26,7 +29,10 @@ export function sample<T>(
   return takesEveryCase ? cases : spread(cases, isFullTier ? full : fast)
 }
 
-/** Seeds of random worlds from `first` on: as many as the environment variable says, else `full` in the full tier and one. */
+/**
+ * Seeds of random worlds from `first` on: as many as the environment variable says, else `full` in the full tier and
+ * one.
+ */
 export function seeds(variable: string, full: number, first = 1): readonly number[] {
   return Array.from({ length: rounds(variable, 1, full) }, (_, nth) => first + nth)
 }

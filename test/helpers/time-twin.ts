@@ -76,7 +76,9 @@ export const historyAfter: Readonly<Record<Spell, number>> = {
   '3month': 2760 * 86_400,
 }
 
-/** A point that the provider has: `shown` is from when on by its clock; its value is final once the interval has ended. */
+/**
+ * A point that the provider has: `shown` is from when on by its clock; its value is final once the interval has ended.
+ */
 export interface Told {
   readonly t: number
   readonly shown: number
@@ -93,7 +95,10 @@ export interface Given {
   readonly starts: ReadonlySet<number>
 }
 
-/** A point as the lake must hold it; `available` is null where it is the commit of answer `brought` or the rule, the later. */
+/**
+ * A point as the lake must hold it; `available` is null where it is the commit of answer `brought` or the rule, the
+ * later.
+ */
 export interface Owed {
   readonly t: number
   readonly v: number

@@ -10,8 +10,8 @@ import { exportsFolder } from '../../src/query/views/ledger-tables.ts'
 import { catalogue, type EveryViewLake, metrics } from './lakes/every-view.ts'
 
 /*
- * A second lake that physically holds only what was knowable by an instant: its files are those of the first one without
- * the rows that became known later. Which these are is said here once more, by the columns of the files alone.
+ * A second lake that physically holds only what was knowable by an instant: its files are those of the first one
+ * without the rows that became known later. Which these are is said here once more, by the columns of the files alone.
  */
 
 /** What decides which rows were knowable. */
@@ -22,7 +22,9 @@ export interface Knowledge {
   readonly rule: boolean
   /** The earliest state of the registry, and of each asset in the listing, stands in for the time before it. */
   readonly registryBackfill: boolean
-  /** Of own data the parts are held that are known before the whole, without the others; `as_of` keeps the whole back. */
+  /**
+   * Of own data the parts are held that are known before the whole, without the others; `as_of` keeps the whole back.
+   */
   readonly parts: boolean
 }
 

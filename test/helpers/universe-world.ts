@@ -1,8 +1,8 @@
 import { randomOf } from './random.ts'
 
 /*
- * A registry of a hundred records over sixty hourly polls: records change, go and come back at drawn polls. `knownRecords` tells
- * what was known of them by walking through all that happened.
+ * A registry of a hundred records over sixty hourly polls: records change, go and come back at drawn polls.
+ * `knownRecords` tells what was known of them by walking through all that happened.
  */
 
 export const hour = 3_600_000

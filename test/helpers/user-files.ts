@@ -13,12 +13,17 @@ day = lambda n, **more: datetime.datetime(2024, 3, n, **more)
 utc = datetime.timezone.utc
 `
 
-/** Writes files into a folder with other libraries than the reader's: lines of Python that know pyarrow, pandas and polars. */
+/**
+ * Writes files into a folder with other libraries than the reader's: lines of Python that know pyarrow, pandas and
+ * polars.
+ */
 export function writeWithPython(context: Pick<TestContext, 'task' | 'skip'>, folder: string, lines: string): void {
   execFileSync(need(context, 'peers'), ['-c', head + lines], { cwd: folder, stdio: ['ignore', 'inherit', 'inherit'] })
 }
 
-/** Reads files as an import does, without a lake: the rows that it would compare with what is stored, by their instants. */
+/**
+ * Reads files as an import does, without a lake: the rows that it would compare with what is stored, by their instants.
+ */
 export async function readUserRows(paths: readonly string[], mapping: SourceMapping): Promise<Row[]> {
   using engine = await Engine.open(':memory:', { threads: 1 })
   const given = await givenBy(engine, paths, { cwd: '/', maxBytes: Number.POSITIVE_INFINITY }, mapping)

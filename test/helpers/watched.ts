@@ -6,7 +6,8 @@ const { dispatch } = await import('../../src/interfaces/commands/run-command-lin
 const { exitCode } = await import('../../src/base/errors.ts')
 
 // A command line in a process of its own (`node watched.ts CLOCK …`): its clock is what stands in a file (eight bytes,
-// Unix seconds), and it asks whoever started it for every wait. With --expose-gc it tells hourly what it holds in memory.
+// Unix seconds), and it asks whoever started it for every wait. With --expose-gc it tells hourly what it holds in
+// memory.
 const [file = '', ...argv] = process.argv.slice(2)
 const hour = 3600
 const descriptor = openSync(file, 'r')

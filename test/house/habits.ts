@@ -2,8 +2,8 @@ import type { Files } from './order.ts'
 import { codeOnly, importsOf } from './source.ts'
 
 /**
- * Who opens files: the store those of the lake, the client its spool, the loaders what a user wrote, these commands what a
- * user names or what came with the program. All others ask the store.
+ * Who opens files: the store those of the lake, the client its spool, the loaders what a user wrote, these commands
+ * what a user names or what came with the program. All others ask the store.
  */
 const files = [
   'src/lake/store/',
@@ -77,7 +77,9 @@ export function callBreaches(files: Files): readonly string[] {
   })
 }
 
-/** What hands values between two libraries whose types do not meet: from DuckDB's vectors to Arrow, and SQLite's rows. */
+/**
+ * What hands values between two libraries whose types do not meet: from DuckDB's vectors to Arrow, and SQLite's rows.
+ */
 const adapters = ['src/query/vectors.ts', 'src/query/arrow-columns.ts', 'src/lake/ledger/ledger.ts']
 
 /** Casts that no compiler checks, outside the adapters: what comes from outside is validated where it is read. */
@@ -183,7 +185,9 @@ export function undocumentedCommands(files: Files): readonly string[] {
 
 const catalogueTypes = ['src/catalog/catalogue.ts', 'src/catalog/availability.ts', 'src/catalog/wire.ts']
 
-/** Keys of the catalogue's records that no code reads: neither `.key` nor `{ key }`, outside their file and the loader. */
+/**
+ * Keys of the catalogue's records that no code reads: neither `.key` nor `{ key }`, outside their file and the loader.
+ */
 export function unreadKeys(files: Files): readonly string[] {
   const loaders = [
     'src/catalog/load.ts',

@@ -5,8 +5,8 @@ export type Files = ReadonlyMap<string, string>
 
 /**
  * The floors of `src` from the ground up: a file imports from its own floor and from those before it in this list. The
- * two entries, `src/main.ts` and `src/index.ts`, stand above all of them. The sandbox stands apart: it takes from `base`
- * and `catalog` alone, and only commands know it.
+ * two entries, `src/main.ts` and `src/index.ts`, stand above all of them. The sandbox stands apart: it takes from
+ * `base` and `catalog` alone, and only commands know it.
  */
 export const floors = ['base', 'catalog', 'lake', 'sources', 'query', 'trust', 'maintenance', 'interfaces'] as const
 
@@ -42,7 +42,10 @@ function resolve(from: string, target: string): string {
   return new URL(target, `file:///${from}`).pathname.slice(1)
 }
 
-/** Imports from a higher floor, to or from the sandbox where they may not be, of missing files, and files outside the plan. */
+/**
+ * Imports from a higher floor, to or from the sandbox where they may not be, of missing files, and files outside the
+ * plan.
+ */
 export function orderBreaches(files: Files): readonly string[] {
   const homeless = [...files.keys()].filter((path) => /^src\/.*\.ts$/.test(path) && !isPlaced(path))
   const breaches = steps(files).flatMap((step) => {

@@ -62,7 +62,9 @@ function template(s: Scanner): void {
   s.at += 1
 }
 
-/** Passes what the pattern matches here, each character but line breaks as a space, the first and last kept for strings. */
+/**
+ * Passes what the pattern matches here, each character but line breaks as a space, the first and last kept for strings.
+ */
 function blank(s: Scanner, pattern: RegExp): void {
   pattern.lastIndex = s.at
   const text = pattern.exec(s.source)?.[0] ?? s.source.slice(s.at, s.at + 1)

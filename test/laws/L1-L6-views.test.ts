@@ -23,7 +23,8 @@ import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
 
 /*
  * `PITLAKE_CUTS` is at how many instants lakes are cut, a lake for each five hundred; `PITLAKE_CUTS_SEED` draws others.
- * Everything is asked at a first cut in the middle, and then each question at its turn, which is rarer where cuts are many.
+ * Everything is asked at a first cut in the middle, and then each question at its turn, which is rarer where cuts are
+ * many.
  */
 const wanted = rounds('PITLAKE_CUTS', 2, 2)
 const seed = Number(process.env['PITLAKE_CUTS_SEED'] ?? 1)
@@ -71,7 +72,10 @@ function cutsOf(lake: EveryViewLake, count: number, random: () => number): Cut[]
   })
 }
 
-/** Makes the relations that the decisions of the probes stand in: `d` anywhere, `now_0` and so on at the instant of the cut. */
+/**
+ * Makes the relations that the decisions of the probes stand in: `d` anywhere, `now_0` and so on at the instant of the
+ * cut.
+ */
 async function decide(engine: Engine): Promise<void> {
   const random = randomOf(seed + 7)
   // Most things become known at a multiple of ten minutes, those of the shortest interval within two days.
@@ -124,7 +128,9 @@ async function differences(
   throw new Error(lines.join('\n'))
 }
 
-/** Cuts a lake at these instants: the whole one looking back answers as the one that holds no more. How many answers. */
+/**
+ * Cuts a lake at these instants: the whole one looking back answers as the one that holds no more. How many answers.
+ */
 async function cutLake(lake: EveryViewLake, cuts: readonly Cut[]): Promise<number> {
   using truncated = await truncationOf(lake, `${lake.root}-cut`)
   using whole = await Engine.open(inLake(lake.root, places.database), { readOnly: true, threads: 1 })

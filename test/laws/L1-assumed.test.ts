@@ -13,8 +13,8 @@ import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
 import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
 
 /*
- * What a verdict rests on beside what was known. Forty days of points, of which the first ten were backfilled a year later;
- * a registry whose first snapshot is of 2024-01-21 with twenty products.
+ * What a verdict rests on beside what was known. Forty days of points, of which the first ten were backfilled a year
+ * later; a registry whose first snapshot is of 2024-01-21 with twenty products.
  */
 
 const metric = 'addresses/active_count_pit'

@@ -53,7 +53,9 @@ async function assumed(lake: Engine): Promise<readonly Assumed[]> {
   ]
 }
 
-/** The rows that a label calls known at an instant, as they are told: the end of a version as far as it is told by then. */
+/**
+ * The rows that a label calls known at an instant, as they are told: the end of a version as far as it is told by then.
+ */
 function knownAt({ from, label }: Assumed, columns: readonly string[], at: string): string {
   const { clock, until = [], later = [], guard } = label
   const told = columns.flatMap((name) => {

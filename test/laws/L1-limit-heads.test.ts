@@ -12,8 +12,8 @@ import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
 import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 
 /*
- * A server with --as-of T names nothing that came after T, neither in an answer nor in what is sent with it: heads, notes,
- * footers, refusals. The lake has two commits: the registry of 2024-02-01, and the points of 2024-04-10.
+ * A server with --as-of T names nothing that came after T, neither in an answer nor in what is sent with it: heads,
+ * notes, footers, refusals. The lake has two commits: the registry of 2024-02-01, and the points of 2024-04-10.
  */
 
 const limits = { 'before the first commit': '2024-01-20T00:00:00Z', 'between the commits': '2024-03-01T00:00:00Z' }

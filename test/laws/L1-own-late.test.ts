@@ -104,7 +104,10 @@ test('dated rows that an earlier import lacked are late under as_of and observed
     })
 })
 
-/** A third row of a series that comes with the second import on day nine, by its `t` and its instant; whether it is late. */
+/**
+ * A third row of a series that comes with the second import on day nine, by its `t` and its instant; whether it is
+ * late.
+ */
 const thirds: readonly (readonly [asset: string, t: number, told: number, late: boolean])[] = [
   ['between those before', start + day, start + 2 * day, true],
   ['behind those before', start + 3 * day, start + 4 * day, true],

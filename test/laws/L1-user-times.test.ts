@@ -31,7 +31,9 @@ test('an instant of a year that no lake holds ends an import at once with its ro
   })
 })
 
-/** All instants at which the clocks of a zone show a local time: looked for one by one, with the calendar of JavaScript. */
+/**
+ * All instants at which the clocks of a zone show a local time: looked for one by one, with the calendar of JavaScript.
+ */
 function instantsOf(local: number, zone: string): number[] {
   const format = new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short', timeStyle: 'medium' })
   const steps = Array.from({ length: 4 * 29 }, (_, n) => local + (n - 58) * 900_000)

@@ -19,8 +19,8 @@ import { multiset } from '../helpers/views.ts'
 import { type Asked, Grammar, macroNames, type Shown, timelessNames } from './walls-grammar.ts'
 
 /*
- * A stranger asks at a door that stands at an instant: the statement is refused in words that tell no path and no mark, or
- * its answer is that of a lake that physically holds only what was knowable by then. `PITLAKE_WALLS` is how many
+ * A stranger asks at a door that stands at an instant: the statement is refused in words that tell no path and no mark,
+ * or its answer is that of a lake that physically holds only what was knowable by then. `PITLAKE_WALLS` is how many
  * statements are tried, `PITLAKE_WALLS_SEED` draws others. At every fourth one the first wall is not there.
  */
 const wanted = rounds('PITLAKE_WALLS', 100, 500)
@@ -90,7 +90,9 @@ async function cutLedger(cut: Engine, at: number): Promise<void> {
   await cut.run('SET VARIABLE observed_as_of = NULL')
 }
 
-/** Lists in the cut lake only the user metrics of which it holds a point: a lake of that instant had imported no other. */
+/**
+ * Lists in the cut lake only the user metrics of which it holds a point: a lake of that instant had imported no other.
+ */
 async function cutUserMetrics(cut: Engine): Promise<void> {
   await cut.run(`CREATE OR REPLACE TEMP TABLE endpoints AS FROM memory.main.endpoints
     WHERE source <> 'imported' OR metric IN (SELECT metric FROM memory.main.points)`)

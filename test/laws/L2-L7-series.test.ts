@@ -14,8 +14,9 @@ import { catalogue } from '../helpers/sandbox-client.ts'
 import { seeds } from '../helpers/tiers.ts'
 
 /*
- * One table of values that grows, comes late and is told otherwise, by every way into a lake: asked of a provider, imported,
- * imported as bars, imported as revisable, and derived from what was imported. The same properties hold of each series.
+ * One table of values that grows, comes late and is told otherwise, by every way into a lake: asked of a provider,
+ * imported, imported as bars, imported as revisable, and derived from what was imported. The same properties hold of
+ * each series.
  */
 
 const day = 86_400
@@ -41,7 +42,10 @@ class Archive {
 /** Values that are hard to keep, and usual ones. */
 const odd = [5e-324, 1.7976931348623157e308, 0.1 + 0.2, -1 / 3, 0, 123_456_789.123_456_78]
 
-/** What is told in a round: days up to it, of which the first round lacks some that come later, and the second changes some. */
+/**
+ * What is told in a round: days up to it, of which the first round lacks some that come later, and the second changes
+ * some.
+ */
 function roundOf(random: () => number, before: Told, days: number): Told {
   const told = new Map<number, number>()
   for (let n = 0; n < days; n++) {

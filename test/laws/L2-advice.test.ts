@@ -15,8 +15,8 @@ import { withProvider } from '../helpers/provider.ts'
 import { sample } from '../helpers/tiers.ts'
 
 /*
- * L2: what a command advises mends the state that it was advised for. Each test causes a state, runs the advised command
- * as it stands in the message, and looks at the lake again.
+ * L2: what a command advises mends the state that it was advised for. Each test causes a state, runs the advised
+ * command as it stands in the message, and looks at the lake again.
  */
 
 const days = Array.from({ length: 20 }, (_, n) => `2026-05-${String(n + 1).padStart(2, '0')}`)

@@ -105,7 +105,10 @@ interface Harm {
   readonly journal: () => Stand
   /** Kinds of findings, sorted. */
   readonly finds: readonly string[]
-  /** The stand that each remedy leads to; undefined where the lake cannot be opened after it, which doctor goes on saying. */
+  /**
+   * The stand that each remedy leads to; undefined where the lake cannot be opened after it, which doctor goes on
+   * saying.
+   */
   readonly leads: Readonly<Record<string, (() => Stand) | undefined>>
 }
 

@@ -38,7 +38,9 @@ async function acknowledgeAll(own: OwnProvider): Promise<number> {
   return (await acceptViolations(ledger, { ids, why: 'delisted' }, deps)).acknowledged.length
 }
 
-/** A lake of 28 series whose provider refuses what `refuse` says from then on, and rewrites a point behind the overlap. */
+/**
+ * A lake of 28 series whose provider refuses what `refuse` says from then on, and rewrites a point behind the overlap.
+ */
 async function withRefusals(
   refuse: Refuse,
   work: (own: OwnProvider, rewrite: (asset: string) => void) => Promise<void>,

@@ -34,7 +34,10 @@ const rowsOf = (many: number): string =>
     .map((t, n) => `BTC,${t},${(n * n) / 7}\n`)
     .join('')
 
-/** Two features, one of which reads the other, over a price of so many days; the lake as it was before they were computed. */
+/**
+ * Two features, one of which reads the other, over a price of so many days; the lake as it was before they were
+ * computed.
+ */
 async function declared(desk: Desk): Promise<readonly string[]> {
   const row = (name: string, sql: string): string =>
     `  ${name}:\n    why: a test\n    grid: 24h\n    since: 2024-03-03\n    assets: [BTC]\n    sql: ${sql}\n`

@@ -13,7 +13,9 @@ const textOf = (more: number): string => {
   return `asset,t,value,late\n${rows.join('\n')}\n`
 }
 
-/** What is imported: plain values; bars whose parts have clocks of their own, all there already when some are revised. */
+/**
+ * What is imported: plain values; bars whose parts have clocks of their own, all there already when some are revised.
+ */
 const imports: Readonly<Record<string, readonly [mapping: readonly string[], revised: boolean]>> = {
   'plain values': [[], false],
   'revised bars': [['--components', 'value,late', '--available', 'value=start', '--revisable'], true],

@@ -12,9 +12,9 @@ import { newestVersion, openWrittenLake, viewsVersion, type WrittenLake } from '
 
 /*
  * L3, and what is derived never lags silently: every writing command is killed after its commit, then the same command
- * runs again. Its views are then of the newest version, whether it found something to do or not. Before that every interface
- * is asked: what mends the views answers from the newest version, the others say that they are older. `PITLAKE_KILLS=all` kills
- * before every step after the commit, a number before so many of each command.
+ * runs again. Its views are then of the newest version, whether it found something to do or not. Before that every
+ * interface is asked: what mends the views answers from the newest version, the others say that they are older.
+ * `PITLAKE_KILLS=all` kills before every step after the commit, a number before so many of each command.
  */
 
 let lake: WrittenLake
@@ -59,11 +59,15 @@ const writing: Readonly<Record<string, readonly Writing[]>> = {
   watch: [{ rest: '', again: 'daily' }],
 }
 
-/** What is tried at each commit: those whose second run finds nothing to do. The others take long, and make views anyhow. */
+/**
+ * What is tried at each commit: those whose second run finds nothing to do. The others take long, and make views
+ * anyhow.
+ */
 const always = ['fetch', 'import', 'registry snapshot', 'preregister', 'verify', 'violations acknowledge']
 /**
- * Commands behind whose kill every interface is asked, which takes long. What an interface finds is the same behind each of
- * them: a lake that is newer than its views. With `PITLAKE_KILLS` it is asked behind all; copies of a mirror would be mirrors.
+ * Commands behind whose kill every interface is asked, which takes long. What an interface finds is the same behind
+ * each of them: a lake that is newer than its views. With `PITLAKE_KILLS` it is asked behind all; copies of a mirror
+ * would be mirrors.
  */
 const askedBehind = isFullTier ? ['fetch', 'preregister', 'vacuum'] : ['preregister']
 const isAsked = (command: string): boolean =>
@@ -157,8 +161,8 @@ const makingViews = ['views', 'doctor', 'pull', 'restore']
 /** Commands that write down runs and stamps, which views show, and whose commits are none but a change of layout. */
 const recording = ['stamp', 'publish', 'backup']
 /**
- * Commands that have what a commit needs and make none in the lake of the call: they write to files of the user, keep metadata or
- * heads for later, or have a lake of their own (`demo`).
+ * Commands that have what a commit needs and make none in the lake of the call: they write to files of the user, keep
+ * metadata or heads for later, or have a lake of their own (`demo`).
  */
 const neverCommitting = ['plan', 'certify', 'head', 'stress', 'demo', 'init']
 

@@ -4,9 +4,9 @@ import { type Desk, withDesk } from '../helpers/importing.ts'
 import { isFullTier, rounds } from '../helpers/tiers.ts'
 
 /*
- * Sixty days of a lake that imports and computes features again and again, while points come late, values are revised and
- * days are missing: each value is what a brute force over all that was ever said tells, with what was known at its instant
- * and held when it was computed, bit for bit.
+ * Sixty days of a lake that imports and computes features again and again, while points come late, values are revised
+ * and days are missing: each value is what a brute force over all that was ever said tells, with what was known at its
+ * instant and held when it was computed, bit for bit.
  */
 
 const day = 86_400
@@ -38,7 +38,10 @@ function pricesOn(d: number): { asset: string; i: number }[] {
   )
 }
 
-/** The vintages of a rate that are out: one on the next day, another three days later; every tenth first one is told twelve days late. */
+/**
+ * The vintages of a rate that are out: one on the next day, another three days later; every tenth first one is told
+ * twelve days late.
+ */
 function vintagesOn(d: number): { i: number; out: number; v: number }[] {
   return Array.from({ length: d }, (_, i) => i).flatMap((i) =>
     [1, 4].flatMap((after) => {

@@ -47,7 +47,10 @@ const asked = (own: OwnProvider): string[] =>
     return `${pathname.endsWith('height_pit') ? 'height ' : ''}${asset === 'BTC' ? '' : `${asset} `}`
   })
 
-/** Of so many days those on which a run can tell something else: the first, one in the middle, the last; days since the one before. */
+/**
+ * Of so many days those on which a run can tell something else: the first, one in the middle, the last; days since the
+ * one before.
+ */
 function stretches(days: number): number[] {
   const told = [1, 2, 3, Math.floor(days / 2), days - 1, days]
   return told.map((n, i) => n - (told[i - 1] ?? 0))

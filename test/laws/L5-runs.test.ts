@@ -68,7 +68,10 @@ test('repeated and early ended runs say so', async () =>
     expect(attempts.reduce((sum, n) => sum + n, 0)).toBeGreaterThanOrEqual(rest.requests)
   }))
 
-/** How many versions a fetch of 420 series makes, and their points, while its clock goes on by so many milliseconds a look and by what it waits. */
+/**
+ * How many versions a fetch of 420 series makes, and their points, while its clock goes on by so many milliseconds a
+ * look and by what it waits.
+ */
 async function versionsOf(ms: number): Promise<{ versions: number; points: number }> {
   let seen = { versions: 0, points: 0 }
   await withProvider(now, async (own) => {

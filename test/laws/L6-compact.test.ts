@@ -54,7 +54,9 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { minLength: 4, maxLength: 9 },
 )
 
-/** Does the steps, then asks every version that ever was what it was asked when it was new: those that answer otherwise. */
+/**
+ * Does the steps, then asks every version that ever was what it was asked when it was new: those that answer otherwise.
+ */
 async function live(root: string, plan: readonly Step[]): Promise<number[]> {
   const deps = rewriteDeps()
   using ledger = await Ledger.open(root)

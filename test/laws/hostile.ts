@@ -3,7 +3,9 @@ import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { everyForm } from '../helpers/spellings.ts'
 
-/** A number in [0, 1) that depends on nothing but the words: the same request of the same round gets the same answer. */
+/**
+ * A number in [0, 1) that depends on nothing but the words: the same request of the same round gets the same answer.
+ */
 export function chance(...words: readonly (string | number)[]): number {
   let hash = 2166136261
   for (const char of words.join(' ')) hash = Math.imul(hash ^ char.charCodeAt(0), 16777619)

@@ -4,9 +4,10 @@ import { type Disk, realDisk } from '../../src/lake/store/disk.ts'
 
 /*
  * What a power cut may leave of a folder. A job runs on a disk that is looked at before and after each of its steps:
- * whatever changed is written down as events, what our own steps force to the disk too. A cut behind the n-th event then
- * leaves every content that was forced, and of what came after it nothing, all, a beginning, or some of its blocks; every
- * name of a folder that was forced, and of the changes after it any. What SQLite writes is taken by its own promise.
+ * whatever changed is written down as events, what our own steps force to the disk too. A cut behind the n-th event
+ * then leaves every content that was forced, and of what came after it nothing, all, a beginning, or some of its
+ * blocks; every name of a folder that was forced, and of the changes after it any. What SQLite writes is taken by its
+ * own promise.
  */
 
 /** A file whatever its name, or the word `folder`. */
@@ -297,9 +298,9 @@ class Cut {
   }
 
   /**
-   * An index in WAL mode: its file changes by checkpoints only, each of which forces the log first and the file after it.
-   * So the file is as it was last seen, and of the log any beginning is left; or, between the two, blocks of both files
-   * with the whole log.
+   * An index in WAL mode: its file changes by checkpoints only, each of which forces the log first and the file after
+   * it. So the file is as it was last seen, and of the log any beginning is left; or, between the two, blocks of both
+   * files with the whole log.
    */
   #restore(
     path: string,

@@ -118,7 +118,10 @@ export class Grammar {
     this.#ground = ground
   }
 
-  /** A statement about a view or macro; the more hostile, the more of it reads past them. Without any it asks for all of it. */
+  /**
+   * A statement about a view or macro; the more hostile, the more of it reads past them. Without any it asks for all of
+   * it.
+   */
   about(name: string, hostility: number): Asked {
     this.#hostility = hostility
     this.#ctes = new Map()
@@ -353,7 +356,10 @@ export class Grammar {
     }
   }
 
-  /** The name of a relation of decisions, as a text, a name or in a list; a CTE of that name is made, whatever it shadows. */
+  /**
+   * The name of a relation of decisions, as a text, a name or in a list; a CTE of that name is made, whatever it
+   * shadows.
+   */
   #decisions(): string {
     const name = this.#one(
       'd',

@@ -48,7 +48,10 @@ interface Diary {
 /** A point of each day that is hidden, and until when. */
 const latePoint = (from: number) => ({ t: dayOf(from), shown: from + 13.5 * hour })
 
-/** Each day nobody answers for two hours, each tenth for a day and a half; a point comes late, one is rewritten, the feed begins anew; each fifth day the quota is spent. */
+/**
+ * Each day nobody answers for two hours, each tenth for a day and a half; a point comes late, one is rewritten, the
+ * feed begins anew; each fifth day the quota is spent.
+ */
 function weather(rig: Rig, from: number, diary: Diary): void {
   const nth = Math.round((from - begin) / day)
   const { t, shown } = latePoint(from)
@@ -73,7 +76,10 @@ function chance(): () => number {
   return () => (state = (state * 1_103_515_245 + 12_345) % 2 ** 31) / 2 ** 31
 }
 
-/** Runs one watch after the other through the days; every tenth and at the end what is promised of them is looked at: how often it was. */
+/**
+ * Runs one watch after the other through the days; every tenth and at the end what is promised of them is looked at:
+ * how often it was.
+ */
 async function soakThrough(rig: Rig, soak: Soak, diary: Diary): Promise<number> {
   const { lives } = soak
   const random = chance()
@@ -182,8 +188,8 @@ function wasGap(interval: string, t: number, published: number): boolean {
 const brokenOff = ({ broken }: Diary, at: number): boolean => broken.some((then) => at > then - 120 && at <= then)
 
 /**
- * What the first request after its publication brought must have been held within seconds of it. One that was broken off
- * may have brought it all the same: then it was that one, and none came after it so far.
+ * What the first request after its publication brought must have been held within seconds of it. One that was broken
+ * off may have brought it all the same: then it was that one, and none came after it so far.
  */
 function expectSharp(rig: Rig, points: readonly Sighted[], diary: Diary): void {
   const asked = Map.groupBy(
@@ -200,7 +206,10 @@ function expectSharp(rig: Rig, points: readonly Sighted[], diary: Diary): void {
   }
 }
 
-/** What the points cost in requests: of series whose lag is learnt, and of the one that was begun lately until ten have come. */
+/**
+ * What the points cost in requests: of series whose lag is learnt, and of the one that was begun lately until ten have
+ * come.
+ */
 function expectCheap(rig: Rig, points: readonly Sighted[], diary: Diary): object {
   const learning = points
     .filter(({ metric }) => young.paths.includes(metric))
@@ -276,7 +285,10 @@ async function expectPromises(rig: Rig, soak: Soak, diary: Diary): Promise<void>
   process.stderr.write(`${JSON.stringify({ days: past, points: fresh.length, cost, blows, lives })}\n`)
 }
 
-/** Refused is only what the spent quota refused, once each time; nobody is asked in vain every minute while nobody answers. */
+/**
+ * Refused is only what the spent quota refused, once each time; nobody is asked in vain every minute while nobody
+ * answers.
+ */
 function expectPolite(rig: Rig, diary: Diary, past: number): void {
   const all = rig.sandbox.requests()
   const refused = all.filter(({ status }) => status === 429)

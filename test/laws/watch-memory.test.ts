@@ -9,8 +9,8 @@ const day = 86_400
 const days = 7
 
 /**
- * Lets a watch run until an instant; what it held within the day before it, looked at hourly once garbage was gone: of the
- * machine's memory at most, of its own values at least, since what is kept for good is in the least of them.
+ * Lets a watch run until an instant; what it held within the day before it, looked at hourly once garbage was gone: of
+ * the machine's memory at most, of its own values at least, since what is kept for good is in the least of them.
  */
 async function held({ lives }: Soak, life: Life, until: number): Promise<Pick<Holds, 'resident' | 'used'>> {
   while (lives.now < until) {

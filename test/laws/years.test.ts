@@ -43,7 +43,10 @@ class World {
   fault: Fault = { kind: 'none' }
   /** Days up to which every point was answered in full on a day without faults. */
   sound = 0
-  /** Runs until somebody asks doctor to mend what a clock ahead has dated; null while nothing of the future stands there. */
+  /**
+   * Runs until somebody asks doctor to mend what a clock ahead has dated; null while nothing of the future stands
+   * there.
+   */
   mendIn: number | null = null
   /** Points of the days between two runs of one wrong clock: to it they came late, and late is safe. */
   readonly doubtful = new Set<string>()

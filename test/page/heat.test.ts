@@ -26,7 +26,10 @@ interface Told {
   readonly previous: number | null
 }
 
-/** Ten years of months, each told again up to three times within two years; days on which values are told are instants at their end. */
+/**
+ * Ten years of months, each told again up to three times within two years; days on which values are told are instants
+ * at their end.
+ */
 function story(draw: (n: number) => number): Told[] {
   return ['DE', 'US'].flatMap((asset) =>
     Array.from({ length: 120 }, (_, n) => Date.UTC(2010, n)).flatMap((t) => {

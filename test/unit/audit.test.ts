@@ -234,7 +234,8 @@ describe('availability rules against arrivals', () => {
     const row = await audited(
       Array.from({ length: 160 }, (_, i) => {
         const t = launch + (i - 60) * day
-        // Thirty days added in 2025, thirty computed at launch until January 5, and what became due meanwhile with them.
+        // Thirty days added in 2025, thirty computed at launch until January 5, and what became due meanwhile with
+        // them.
         const told = i < 30 ? launch + 500 * day : i < 60 ? launch + (i - 30) * 0.15 * day : t + day + 300
         return { t: text(t), computed: text(i === 60 || i === 61 ? launch + 3.5 * day + i : told) }
       }),

@@ -169,7 +169,10 @@ const shapes: readonly ((n: number) => object)[] = [
   (n) => ({ v: n, more: 'text' }),
 ]
 
-/** The statements of a top-up: of each series a held point, compared, and a new one, in both levels; `each` partitions of every shape. */
+/**
+ * The statements of a top-up: of each series a held point, compared, and a new one, in both levels; `each` partitions
+ * of every shape.
+ */
 async function statementsOf(each: number, assets: readonly string[] = ['BTC']): Promise<string[]> {
   const count = each * shapes.length
   const asked = { since: t1, until: t1 + 3 * day }

@@ -95,14 +95,19 @@ test('of values dated before the end of their interval the last one is known at 
   expect(three).toEqual({ stored: [], violations: 0 })
 })
 
-/** The value that is known of a day by what was said: of its dates by then the last, of each date what was said first. */
+/**
+ * The value that is known of a day by what was said: of its dates by then the last, of each date what was said first.
+ */
 function valueSaid(said: readonly Vintage[], t: number, known: number): string | undefined {
   const first = said.filter((one, n) => said.findIndex((o) => o.t === one.t && o.dated === one.dated) === n)
   const due = first.filter((one) => one.t === t && Math.max(one.dated, t + day) * 1e6 <= known)
   return due.toSorted((a, b) => a.dated - b.dated).at(-1)?.value
 }
 
-/** Whether a value differs from the one that was known right before it, and the last of those that are known from its instant on. */
+/**
+ * Whether a value differs from the one that was known right before it, and the last of those that are known from its
+ * instant on.
+ */
 function isChange(said: readonly Vintage[], { t, value, dated }: Vintage): boolean {
   const stands = Math.max(dated, t + day)
   const isOvertaken = said.some((one) => one.t === t && one.dated > dated && one.dated <= stands)

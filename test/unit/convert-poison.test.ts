@@ -8,8 +8,8 @@ beforeAll(async () => (made = await Converting.open()))
 afterAll(() => made.close())
 
 /**
- * Bodies of one batch, each between two good ones: whatever happens to those must not touch these. What is said of each,
- * in order.
+ * Bodies of one batch, each between two good ones: whatever happens to those must not touch these. What is said of
+ * each, in order.
  */
 async function besides(contents: readonly (string | Buffer)[]): Promise<readonly BodyResult[]> {
   const bodies: Body[] = []

@@ -12,7 +12,10 @@ const day = 86_400
 const start = Date.UTC(2024, 5, 1) / 1000
 const at = (days: number): number => start + days * day
 
-/** A series with points of the first three days, of an endpoint that the catalogue does not have: due when its interval ends. */
+/**
+ * A series with points of the first three days, of an endpoint that the catalogue does not have: due when its interval
+ * ends.
+ */
 const held: StoredSeries = {
   ...seriesRow(0, { id: 's', metric: 'gone/long_ago', settled: null }),
   points: 3,

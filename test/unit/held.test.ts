@@ -67,7 +67,8 @@ test('windows, requests and repetitions are counted by their outcome', async ({ 
     { state: 'failed', reason: 'torn' },
   ] as const
   const coverage = said.map((one, n) => coverageRow(0, 2 * n * day, (2 * n + 1) * day, one))
-  // One of before yesterday, two in one minute, one in another, and in that of the two one of another API and one for metadata.
+  // One of before yesterday, two in one minute, one in another, and in that of the two one of another API and one for
+  // metadata.
   const instants = [now - 2 * day, now - 60, now - 50, now - 180, now - 55, now - 55]
   const requests = instants.map((at, n) =>
     requestRow(`q-${n}`, {

@@ -3,8 +3,8 @@ import { convert, Converting, series, t1 } from '../helpers/converting.ts'
 import { cases, code, spaces } from './json-cases.ts'
 import { sample } from '../helpers/tiers.ts'
 
-// Each way of reading bodies must judge as RFC 8259 does. The judge of the tests is JavaScript's own strict parser with a
-// strict reading of UTF-8.
+// Each way of reading bodies must judge as RFC 8259 does. The judge of the tests is JavaScript's own strict parser with
+// a strict reading of UTF-8.
 
 /** A fragment in a place of a body; as it is where it is no text. */
 function within(before: string, fragment: string | Buffer, after: string): Buffer {

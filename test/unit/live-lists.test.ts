@@ -31,7 +31,10 @@ function definedLines(files: readonly ReturnType<typeof liveFiles>[number][]): s
   return byBytes(lines)
 }
 
-/** Every leaf of the log follows from the journal's entries and the files of its version; an index made anew has the same. */
+/**
+ * Every leaf of the log follows from the journal's entries and the files of its version; an index made anew has the
+ * same.
+ */
 async function expectDefined(root: string): Promise<readonly string[]> {
   using made = await Ledger.inMemory(root)
   return await reading(root, (ledger) => {

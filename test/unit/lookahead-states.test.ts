@@ -185,8 +185,9 @@ describe('states', () => {
 })
 
 /**
- * A hundred instants on a day and on the next but one, in between a single one, the fifty-first; at each a point arrives.
- * Evenly chosen are those that three divides, so that a place of `3k + 2` and the one before it are chosen for their own sake.
+ * A hundred instants on a day and on the next but one, in between a single one, the fifty-first; at each a point
+ * arrives. Evenly chosen are those that three divides, so that a place of `3k + 2` and the one before it are chosen for
+ * their own sake.
  */
 async function hundred(middle: string, besides: Readonly<Record<number, Point>> = {}) {
   const day = Date.parse(`${middle}T12:00:00Z`)

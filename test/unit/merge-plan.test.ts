@@ -31,7 +31,10 @@ function topUp(files: readonly File[], rows: number): File[] {
 /** What a year of daily top-ups may come to, and how much of it the choice may use. */
 const most = { partition: 8, recent: 10, rewrites: 8, share: 0.8 }
 
-/** One partition and its share of the recent files, topped up daily: the most files of both levels, and rows written again for each that came. */
+/**
+ * One partition and its share of the recent files, topped up daily: the most files of both levels, and rows written
+ * again for each that came.
+ */
 function lived(first: number, days: number, daily: (day: number) => number) {
   let own: File[] = []
   let recent: File[] = []

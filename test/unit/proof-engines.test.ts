@@ -33,7 +33,10 @@ function proved(told: Told): boolean {
   return 'plan' in told && argue(told.plan, told.names, { ts: 'ts', labels: [] }).proved
 }
 
-/** Whether the plan is still proved where one of its operators says a word more; those that it has are tried one after the other. */
+/**
+ * Whether the plan is still proved where one of its operators says a word more; those that it has are tried one after
+ * the other.
+ */
 function provedWithMore(told: Told): boolean {
   if (!('plan' in told)) return false
   const operators = [...nodesOf(told.plan)].filter(({ type }) => String(type).startsWith('LOGICAL_'))

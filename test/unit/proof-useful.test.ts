@@ -40,7 +40,9 @@ function cellsOf(notebook: string): string {
 
 const said = (cells: string, pattern: RegExp): string => pattern.exec(cells)?.[1] ?? ''
 
-/** The queries of the notebooks whose rows are decisions; where Python puts parts together they are put together here. */
+/**
+ * The queries of the notebooks whose rows are decisions; where Python puts parts together they are put together here.
+ */
 function ofNotebooks(): [name: string, sql: string][] {
   const third = cellsOf('03-price-of-lookahead.ipynb')
   const names: Readonly<Record<string, string>> = {

@@ -21,7 +21,10 @@ const held = (since: number, until: number, rows: number, group: string | null =
 })
 const no = () => false
 
-/** Publishes these numbers of rows one after the other; the files at the end, and how often a row was written on average. */
+/**
+ * Publishes these numbers of rows one after the other; the files at the end, and how often a row was written on
+ * average.
+ */
 function lived(days: readonly number[]): { files: readonly HeldPiece[]; written: number } {
   let files: readonly HeldPiece[] = []
   let written = 0

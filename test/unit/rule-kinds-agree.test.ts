@@ -12,7 +12,9 @@ afterAll(() => engine.close())
 type RuleName = keyof typeof ruleKinds
 const names = Object.keys(ruleKinds) as readonly RuleName[]
 
-/** Seconds that rules of every kind may count: none, a minute, whole days with and without a time of day, up to a year. */
+/**
+ * Seconds that rules of every kind may count: none, a minute, whole days with and without a time of day, up to a year.
+ */
 const counts = fc.oneof(
   fc.constantFrom(0, 1, 60, day - 1, day, day + 1, 366 * day),
   fc.tuple(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 0, max: 1439 })).map(([days, m]) => days * day + m * 60),

@@ -8,8 +8,8 @@ import { judgeQuestion } from '../../src/query/question.ts'
 import { plain, point, threeDays } from '../helpers/lakes/three-days.ts'
 
 /*
- * Notes about decisions run the caller's own relation, as `question_asked` writes it anew. In this lake that macro names a
- * relation that the test chooses: a server runs it only if it would answer it as a question.
+ * Notes about decisions run the caller's own relation, as `question_asked` writes it anew. In this lake that macro
+ * names a relation that the test chooses: a server runs it only if it would answer it as a question.
  */
 
 const day = (n: number): number => Date.UTC(2024, 2, n) / 1000

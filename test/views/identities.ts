@@ -2,8 +2,8 @@ import type { Link } from '../../src/catalog/schema.ts'
 import { randomOf } from '../helpers/random.ts'
 
 /*
- * Random histories of names, and the plain definition of which series follows which: instant by instant, each time looking
- * only at what was known by then.
+ * Random histories of names, and the plain definition of which series follows which: instant by instant, each time
+ * looking only at what was known by then.
  */
 
 /** Instants are hours since 2024-01-01. */
@@ -44,7 +44,9 @@ export interface History {
 
 const seconds = (hour: Hour): number => Date.UTC(2024, 0, 1, hour) / 1000
 
-/** A history whose names begin with a text of their own. With `revisable` points of the second metric are told again. */
+/**
+ * A history whose names begin with a text of their own. With `revisable` points of the second metric are told again.
+ */
 export function historyOf(seed: number, revisable: boolean): History {
   const usual = usualOf(seed, revisable)
   return seed % 8 > 5 ? movingOf(seed, usual) : usual

@@ -254,8 +254,8 @@ async function expectProved(root: string, histories: readonly History[]): Promis
 }
 
 /**
- * Histories in which rare things happen: a rival, two ways from one name to another, each beside or on the same chain; and
- * some with one succession alone.
+ * Histories in which rare things happen: a rival, two ways from one name to another, each beside or on the same chain;
+ * and some with one succession alone.
  */
 const telling = [
   [58, 84, 70, 23, 64, 110],

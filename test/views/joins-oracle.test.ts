@@ -242,7 +242,8 @@ test('pit_long answers for more metrics than a number has bits, each by its poin
 test('thousands of points that are not known yet stand between a decision and its answer', async () => {
   const first = Date.UTC(2024, 2, 1) * 1000
   const ten = 600_000_000
-  // Known at once: the first fifty and a single one far ahead, for the sake of the smallest lag. The rest comes in June.
+  // Known at once: the first fifty and a single one far ahead, for the sake of the smallest lag. The rest comes in
+  // June.
   const row = (n: number) => ({
     metric,
     asset: 'A',

@@ -53,7 +53,8 @@ function owed(
   question: Question,
   first: boolean,
 ): OraclePoint[] {
-  // A value that was withdrawn is none, also where nulls are skipped: they are left out behind the choice of the vintage.
+  // A value that was withdrawn is none, also where nulls are skipped: they are left out behind the choice of the
+  // vintage.
   const { skipNulls = false } = question
   const all = knowable(points, asset, ts, { ...question, skipNulls: first && skipNulls })
   const order = first ? all.toReversed() : all

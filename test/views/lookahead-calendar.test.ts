@@ -7,8 +7,8 @@ import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
 import { lateMetric, lateDaysAndProducts } from '../helpers/lakes/late-days-and-products.ts'
 
 /*
- * Functions whose rows stand on a calendar, on decisions of their own, or on rows that they were given: what counts or reaches
- * into later ones is a leak by its calendar, its twin that counts those so far is not.
+ * Functions whose rows stand on a calendar, on decisions of their own, or on rows that they were given: what counts or
+ * reaches into later ones is a leak by its calendar, its twin that counts those so far is not.
  */
 
 const lake = lakeOfFile(lateDaysAndProducts)

@@ -7,8 +7,8 @@ import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
 import { lateMetric, lateDaysAndProducts } from '../helpers/lakes/late-days-and-products.ts'
 
 /*
- * Statements before a query, in every form that a session takes: what they read of the lake is read again at each cut-off. Each
- * planted leak stands beside a twin of the same form that is honest.
+ * Statements before a query, in every form that a session takes: what they read of the lake is read again at each
+ * cut-off. Each planted leak stands beside a twin of the same form that is honest.
  */
 
 const lake = lakeOfFile(lateDaysAndProducts)

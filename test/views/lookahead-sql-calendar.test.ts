@@ -8,8 +8,8 @@ import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
 import { lateMetric, lateDaysAndProducts } from '../helpers/lakes/late-days-and-products.ts'
 
 /*
- * Calendars that a query states in its text: a value that depends on how many of their rows come later is a leak, its twin that
- * depends on those so far is not.
+ * Calendars that a query states in its text: a value that depends on how many of their rows come later is a leak, its
+ * twin that depends on those so far is not.
  */
 
 const lake = lakeOfFile(lateDaysAndProducts)

@@ -11,8 +11,8 @@ import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
 import { lateMetric, lateDaysAndProducts } from '../helpers/lakes/late-days-and-products.ts'
 
 /*
- * User data in a query: rows with available_at in any spelling are known from then on, all others are given. Each planted
- * leak has an honest twin beside it, which the plan proves.
+ * User data in a query: rows with available_at in any spelling are known from then on, all others are given. Each
+ * planted leak has an honest twin beside it, which the plan proves.
  */
 
 const lake = lakeOfFile(lateDaysAndProducts)

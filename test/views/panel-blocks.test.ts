@@ -23,7 +23,9 @@ afterAll(async () => {
   await remove()
 })
 
-/** Decisions without order, some twice, some without an instant or an asset that is known, with a column of their own. */
+/**
+ * Decisions without order, some twice, some without an instant or an asset that is known, with a column of their own.
+ */
 const decisions = Array.from({ length: 4_000 }, (_, n) => ({
   asset: n % 7 === 0 ? 'ETH' : n % 11 === 0 ? null : 'BTC',
   ts: n % 13 === 0 ? null : new Date(Date.UTC(2024, 2, 1) + ((n * 7919) % 6_000) * 61_003).toISOString(),

@@ -149,7 +149,10 @@ function plain(row: Row): Row {
 /** What is told of the record that a product names, as far as the record is there. */
 const columnsOf = { issuer: ['name', 'status', 'jurisdiction'], asset: ['name', 'asset_class', 'ticker'] } as const
 
-/** The products by their last events until an instant, with issuer and asset as of then, and what the lake held by another. */
+/**
+ * The products by their last events until an instant, with issuer and asset as of then, and what the lake held by
+ * another.
+ */
 function universeAt(asOf: number, observedAsOf = asOf): Row[] {
   const known = Math.min(asOf, observedAsOf)
   const events: readonly (Readonly<Record<string, Cell>> & {

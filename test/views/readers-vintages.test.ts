@@ -12,8 +12,8 @@ import { need } from '../helpers/needs.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 /*
- * The published readers against the lake's own joins: vintages that are late, backdated and withdrawn, of numbers and of
- * objects, and quarters. What a reader answers is what pit_join answers of the same lake.
+ * The published readers against the lake's own joins: vintages that are late, backdated and withdrawn, of numbers and
+ * of objects, and quarters. What a reader answers is what pit_join answers of the same lake.
  */
 
 interface Ask {

@@ -24,7 +24,10 @@ import { writing } from '../helpers/ledgers.ts'
 const endpoints = [...metrics, 'addresses/active_count_pit']
 type Deps = ReturnType<typeof rewriteDeps>
 
-/** A history of each endpoint in its own files and three top-ups in the given level, with late points, -0.0, null and objects. */
+/**
+ * A history of each endpoint in its own files and three top-ups in the given level, with late points, -0.0, null and
+ * objects.
+ */
 async function grow(root: string, deps: Deps, level: Level): Promise<void> {
   using ledger = await Ledger.open(root)
   const skip = [7]

@@ -11,8 +11,8 @@ import { makeViews } from '../helpers/views.ts'
 
 /*
  * Columns of the registry at 10,000 decisions, against a walk through all that happened. BTC and ETH are known by their
- * first point, XYZ from the twentieth poll on, TOK by its listing: with a contract at the third poll, with a second one at
- * the thirtieth.
+ * first point, XYZ from the twentieth poll on, TOK by its listing: with a contract at the third poll, with a second one
+ * at the thirtieth.
  */
 
 const supply = 'supply/current_pit'

@@ -26,7 +26,10 @@ const questions = [
   `SELECT * FROM pit_universe('decisions') ORDER BY ALL`,
 ]
 
-/** What a lake answers in every state of knowledge: now, and at each poll, by both clocks and with the registry's backfill. */
+/**
+ * What a lake answers in every state of knowledge: now, and at each poll, by both clocks and with the registry's
+ * backfill.
+ */
 async function told(root: string, instants: readonly number[]): Promise<Record<string, string>> {
   return await withViews(root, async (engine) => {
     const times = instants.map((at) => `make_timestamptz(${at * 1_000_000}::BIGINT)`)

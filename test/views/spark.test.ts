@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { askReaders, publishGolden, runPage, type Told } from '../helpers/golden-readers.ts'
 import { need } from '../helpers/needs.ts'
 
-// Asked by `make test-spark` alone: a session takes long to start, and Java and half a gigabyte of packages must be had.
+// Asked by `make test-spark` alone: a session takes long to start, and Java and half a gigabyte of packages must be
+// had.
 const { PITLAKE_SPARK: there = '', PITLAKE_SPARK_WRITE: write = '' } = process.env
 
 describe('Spark', () => {

@@ -6,8 +6,8 @@ import { type OwnProvider, withProvider } from '../provider.ts'
 import { makeViews } from '../views.ts'
 
 /*
- * Archives: all that was ever said of a point, as rows of (metric, asset, t, version, value), and what is to be answered
- * from them, by definition. Nothing of this calls what it tries.
+ * Archives: all that was ever said of a point, as rows of (metric, asset, t, version, value), and what is to be
+ * answered from them, by definition. Nothing of this calls what it tries.
  */
 
 /** Two revisable metrics whose points come whole with each answer, and one of which no value ever changes. */
@@ -135,7 +135,10 @@ export function sorted(rows: readonly Said[]): Said[] {
   return rows.toSorted((a, b) => sign(a.metric, b.metric) || sign(a.asset, b.asset) || a.t - b.t || a.at - b.at)
 }
 
-/** The newest points of a series known at an instant, the newest first, each as it was known then; by `first` as it was told first. */
+/**
+ * The newest points of a series known at an instant, the newest first, each as it was known then; by `first` as it was
+ * told first.
+ */
 export function newestAt(
   changes: readonly Said[],
   of: { readonly metric: string; readonly asset: string },

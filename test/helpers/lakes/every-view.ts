@@ -15,9 +15,9 @@ import { makeViews } from '../views.ts'
 import type { LakeCommit, PointRow } from './lake-recipe.ts'
 
 /*
- * A lake with rows in every view, on both sides of most instants: points that come on time, late, together and long after
- * their interval, of every kind of value and dimension; a registry polled by its own jobs, with records that change, go
- * and come back; links of every basis; and what the ledger tells. Two months of 2026, drawn from a seed.
+ * A lake with rows in every view, on both sides of most instants: points that come on time, late, together and long
+ * after their interval, of every kind of value and dimension; a registry polled by its own jobs, with records that
+ * change, go and come back; links of every basis; and what the ledger tells. Two months of 2026, drawn from a seed.
  */
 
 /** A lake, what it was made of, and when. */
@@ -89,7 +89,9 @@ const shapes: readonly Shape[] = [
   ]),
 ]
 
-/** How long after its end a point is known: mostly soon, else late, together with others, or later than its successors. */
+/**
+ * How long after its end a point is known: mostly soon, else late, together with others, or later than its successors.
+ */
 function delayOf(random: () => number, interval: Interval, whole: boolean): number {
   const kind = random()
   const much = random()

@@ -5,10 +5,11 @@ import { thirtyProducts } from './late-days-and-products.ts'
 import { seriesOf } from './make-lake.ts'
 
 /*
- * Five days of March 2024, each known half an hour after its end, as the rule of these metrics says, and asked for up to
- * their end. Of BTC the supply is n on the n-th day and 100 n in dollars, of ETH 10 n and 1000 n, but its second day came on
- * the sixth at noon. SOPR is n + 0.5, and null on the fifth day, which the second commit brought. AVIV is null on all days.
- * CDD was computed in June only. The registry is known since 2024-01-21: products p0 to p19, p0 has the symbol BTC.
+ * Five days of March 2024, each known half an hour after its end, as the rule of these metrics says, and asked for up
+ * to their end. Of BTC the supply is n on the n-th day and 100 n in dollars, of ETH 10 n and 1000 n, but its second day
+ * came on the sixth at noon. SOPR is n + 0.5, and null on the fifth day, which the second commit brought. AVIV is null
+ * on all days. CDD was computed in June only. The registry is known since 2024-01-21: products p0 to p19, p0 has the
+ * symbol BTC.
  */
 
 const days = [1, 2, 3, 4, 5]

@@ -23,8 +23,9 @@ function withEndpoint(from: Catalogue, path: string): Catalogue {
 }
 
 /**
- * Two metrics × two assets × 100 days of 2024, fetched in April, and a registry known since February. The jobs that fetch
- * and poll write it, from providers of its own: what an interface answers thus comes from files as users have them.
+ * Two metrics × two assets × 100 days of 2024, fetched in April, and a registry known since February. The jobs that
+ * fetch and poll write it, from providers of its own: what an interface answers thus comes from files as users have
+ * them.
  */
 export const hundredFetchedDays: WrittenRecipe = {
   name: 'fetched',

@@ -118,7 +118,10 @@ export function writeJoinEdgeFacts(path: string, decisionsEach: number): void {
   writeFileSync(path, JSON.stringify(joinEdgeFacts(decisionsEach)))
 }
 
-/** When the newest point that arrived before an instant did so, rounded up to a millisecond: an edge that a cut must hold. */
+/**
+ * When the newest point that arrived before an instant did so, rounded up to a millisecond: an edge that a cut must
+ * hold.
+ */
 function arrivalBefore(text: string): string {
   const known = joinEdgeStages
     .flatMap((steps) => steps.flatMap(({ points = [] }) => points))

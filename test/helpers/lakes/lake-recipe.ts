@@ -2,7 +2,9 @@ import type { Catalogue } from '../../../src/catalog/catalogue.ts'
 import type { Interval } from '../../../src/base/time.ts'
 import type { Draft } from '../../../src/lake/ledger/commit.ts'
 
-/** A point to be stored. Instants are ISO text; without an offset they are in UTC. `observed_at` is that of its commit. */
+/**
+ * A point to be stored. Instants are ISO text; without an offset they are in UTC. `observed_at` is that of its commit.
+ */
 export interface PointRow {
   readonly metric: string
   readonly asset: string
@@ -28,12 +30,15 @@ export interface PointRow {
   readonly available_rule_at?: string
 }
 
-/** Rows of one table of the registry; each needs the columns that a test looks at, `at` and `observed_at` are filled in. */
+/**
+ * Rows of one table of the registry; each needs the columns that a test looks at, `at` and `observed_at` are filled in.
+ */
 export type TableRows = readonly Readonly<Record<string, unknown>>[]
 
 /**
  * A commit of a lake for a test: when it happens, and what it adds. What a job would hand over beside points and tables
- * is given under the name that it has in a draft: `coverage`, `violations`, `state` (user metrics, too), `remove` and so on.
+ * is given under the name that it has in a draft: `coverage`, `violations`, `state` (user metrics, too), `remove` and
+ * so on.
  */
 export interface LakeCommit extends Partial<Draft> {
   /** Instant of the commit, ISO text; it is the `observed_at` of its points. */

@@ -61,7 +61,9 @@ function products(symbols: readonly string[]) {
   })
 }
 
-/** A registry of thirty products and an issuer; with symbols, those of its first products and a listing of their assets. */
+/**
+ * A registry of thirty products and an issuer; with symbols, those of its first products and a listing of their assets.
+ */
 export function thirtyProducts(symbols: readonly string[] = []): NonNullable<LakeCommit['tables']> {
   const at = iso(start + 20 * dayMs)
   const snapshot = { snapshot_date: '2024-01-21', observed_at: at, source: 'snapshot', resource: 'products', base: 'a' }

@@ -16,7 +16,9 @@ export interface StoredPoint extends PointRow {
   readonly observed_at: string
 }
 
-/** Writes rows as JSON and copies them into a Parquet file; `columns` names each column and its type, `order` is SQL. */
+/**
+ * Writes rows as JSON and copies them into a Parquet file; `columns` names each column and its type, `order` is SQL.
+ */
 export async function writeRows(
   engine: Engine,
   out: string,
@@ -47,7 +49,10 @@ export async function writePoints(
   await writeRows(engine, out, rows, pointColumns, order)
 }
 
-/** What the ledger has to know of a file of points: its place as `id`, its rows, the times that they span, the least lag. */
+/**
+ * What the ledger has to know of a file of points: its place as `id`, its rows, the times that they span, the least
+ * lag.
+ */
 export function pointsFileFacts(points: readonly PointRow[], id: string): Omit<StagedFile, 'temporary'> {
   const [first] = points
   if (first === undefined) throw new Error('a file of points needs a point')

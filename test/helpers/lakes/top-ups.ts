@@ -43,7 +43,9 @@ export interface TopUp {
   /** Days whose points are left out now, or brought as late arrivals. */
   readonly skip?: readonly number[]
   readonly late?: readonly number[]
-  /** Whether some of the provider's points bear further instants: computed earlier than they are known, or backfilled. */
+  /**
+   * Whether some of the provider's points bear further instants: computed earlier than they are known, or backfilled.
+   */
   readonly clocks?: boolean
   readonly more?: Partial<Draft>
 }

@@ -9,8 +9,8 @@ import { pitlake } from '../command.ts'
 import { catalogue } from '../sandbox-client.ts'
 
 /*
- * A folder with lakes that every writing command finds something to do in, and providers that answer while it runs; each
- * case finds all of it as it was made.
+ * A folder with lakes that every writing command finds something to do in, and providers that answer while it runs;
+ * each case finds all of it as it was made.
  */
 
 const keys = { metrics: 'written-metrics-key', registry: 'written-registry-key' }

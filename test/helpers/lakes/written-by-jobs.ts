@@ -44,7 +44,9 @@ export interface PresetFacts {
   /** Unix microseconds. */
   readonly committed_at: number
   readonly asked: Answers
-  /** The same questions by what the lake held at an earlier instant (microseconds), if its files were dated anew since. */
+  /**
+   * The same questions by what the lake held at an earlier instant (microseconds), if its files were dated anew since.
+   */
   readonly earlier?: { readonly at: number; readonly asked: Answers }
 }
 
@@ -57,7 +59,10 @@ interface MadeLake {
 
 const made = new Map<PresetName, Promise<MadeLake>>()
 
-/** Gives a work a copy of a preset lake of its own (`<home>/lake`, results beside it), and what the lake answered when it was made. */
+/**
+ * Gives a work a copy of a preset lake of its own (`<home>/lake`, results beside it), and what the lake answered when
+ * it was made.
+ */
 export async function withPreset(
   name: PresetName,
   work: (root: string, home: string, facts: PresetFacts) => Promise<void>,
@@ -209,7 +214,9 @@ const makers: Readonly<Record<PresetName, (root: string) => Promise<number | und
 
 const series = 'metric, asset, "interval", currency, exchange, network'
 
-/** The questions that every lake is asked, whatever it holds; each names its columns, since views gain some at the end. */
+/**
+ * The questions that every lake is asked, whatever it holds; each names its columns, since views gain some at the end.
+ */
 export const questions: Readonly<Record<string, string>> = {
   points: `SELECT ${series}, t, available_at, observed_at, v, o, basis, extra, computed_at FROM points`,
   components: `SELECT ${series}, t, available_at, observed_at, component, v, basis FROM components`,

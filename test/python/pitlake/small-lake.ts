@@ -4,8 +4,8 @@ import { makeLake } from '../../helpers/lakes/make-lake.ts'
 import { makeViews } from '../../helpers/views.ts'
 
 /*
- * `node small-lake.ts FOLDER` makes the lake of the doctests: three days of March 2024, each value its day. With `--more`
- * it commits a fourth day of supply to it, as a job would.
+ * `node small-lake.ts FOLDER` makes the lake of the doctests: three days of March 2024, each value its day. With
+ * `--more` it commits a fourth day of supply to it, as a job would.
  */
 
 const [root = '', more] = process.argv.slice(2)

@@ -11,9 +11,9 @@ import { makeViews } from '../../helpers/views.ts'
 import { micros } from '../../helpers/instants.ts'
 
 /*
- * `node wide-lake.ts FOLDER DAYS` makes the lake of the figures: every metric that is held daily, ten assets, one point in
- * a hundred up to twenty days late. It prints the metrics and their files as JSON. `… FOLDER DAYS FROM` commits further days
- * to it, from that one on.
+ * `node wide-lake.ts FOLDER DAYS` makes the lake of the figures: every metric that is held daily, ten assets, one point
+ * in a hundred up to twenty days late. It prints the metrics and their files as JSON. `… FOLDER DAYS FROM` commits
+ * further days to it, from that one on.
  */
 
 const [root = '', count = '3650', start = '0'] = process.argv.slice(2)
