@@ -1,7 +1,13 @@
 import { expect } from 'vitest'
 
-/** A pattern among expected values stands for the texts that match it: by itself `toMatchObject` takes any text for it. */
-expect.addEqualityTesters([
-  (actual: unknown, expected: unknown) =>
-    typeof actual === 'string' && expected instanceof RegExp ? expected.test(actual) : undefined,
-])
+let isAdded = false
+
+/** Lets a pattern among expected values match texts, once for a process: `toMatchObject` alone takes any text for it. */
+export function matchExpectedPatterns(): void {
+  if (isAdded) return
+  isAdded = true
+  expect.addEqualityTesters([
+    (actual: unknown, expected: unknown) =>
+      typeof actual === 'string' && expected instanceof RegExp ? expected.test(actual) : undefined,
+  ])
+}
