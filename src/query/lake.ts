@@ -196,7 +196,8 @@ export async function versionOf(engine: Engine): Promise<number> {
 }
 
 /** The value as an SQL literal. */
-function literal(value: VariableValue): string {
+/** The value of a variable as SQL. */
+export function literal(value: VariableValue): string {
   if (value === null) return 'NULL'
   if (typeof value === 'string') return quote(value)
   if (typeof value === 'number' && !Number.isInteger(value)) return `CAST(${quote(String(value))} AS DOUBLE)`

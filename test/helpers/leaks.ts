@@ -1,6 +1,6 @@
 import { goldenQueries } from './golden-queries.ts'
 import { catalogue } from './sandbox-client.ts'
-import { thirtyProducts } from './lakes/late-days-and-products.ts'
+import { lateMetric, thirtyProducts } from './lakes/late-days-and-products.ts'
 import type { LakeRecipe, PointRow } from './lakes/lake-recipe.ts'
 
 /*
@@ -80,3 +80,24 @@ export const leaks: readonly Leak[] = [
 
 /** Honest queries of the same forms. */
 export const honest = ['honest', 'known'].flatMap(read)
+
+const lateGrid = `WITH d AS (FROM (SELECT ts, asset FROM calendar('2024-02-01', '2024-10-01', INTERVAL 1 DAY), (VALUES ('BTC'), ('ETH')) a(asset)))`
+
+/** Fragments of the queries over the lake `lateDaysAndProducts`. */
+export const lateFragments = {
+  onGrid: lateGrid,
+  daily: `(SELECT * FROM points WHERE metric = '${lateMetric}' AND "interval" = '24h')`,
+  lateMetric,
+}
+
+/** Leaks of the lake `lateDaysAndProducts`: what each does, its text, and the words that its report must hold. */
+export const lateLeaks = goldenQueries('lookahead/leaks', lateFragments).map(
+  ({ what, queries: [sql = ''], note }) => [what, onLateGrid(sql), new RegExp(note)] as const,
+)
+
+/** A query over the decisions `d`, or `m` an hour later, with these before it. */
+function onLateGrid(sql: string): string {
+  if (!/pit_join\([dm],/.test(sql) || sql.startsWith('WITH')) return sql
+  const moved = sql.includes('pit_join(m,') ? ', m AS (SELECT ts + INTERVAL 1 HOUR AS ts, asset FROM d)' : ''
+  return `${lateGrid}${moved} ${sql}`
+}

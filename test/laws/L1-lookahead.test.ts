@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { openWorlds } from '../../src/trust/lookahead/world.ts'
 import { type LookaheadProof, proveNoLookahead } from '../../src/trust/lookahead/lookahead.ts'
+import { lateFragments, lateLeaks } from '../helpers/leaks.ts'
 import { sample } from '../helpers/tiers.ts'
 import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
 import { lateMetric, lateDaysAndProducts } from '../helpers/lakes/late-days-and-products.ts'
@@ -23,22 +24,17 @@ const grid = `(SELECT ts, asset FROM calendar('2024-02-01', '2024-10-01', INTERV
 const onGrid = `WITH d AS (FROM ${grid})`
 /** A third of it, where what is asked costs much and more days would say no more. */
 const onFew = onGrid.replace('2024-10-01', '2024-04-21')
-const daily = `(SELECT * FROM points WHERE metric = '${lateMetric}' AND "interval" = '24h')`
-const fragments = { onGrid, daily, lateMetric }
+const daily = lateFragments.daily
 
-/** Queries that look ahead, each in a way of its own, and the words that its report must hold. */
-const leaks = goldenQueries('lookahead/leaks', fragments).map(
-  ({ what, queries: [sql = ''], note }) => [what, sql, new RegExp(note)] as const,
+const clean = goldenQueries('lookahead/clean', lateFragments).map(
+  ({ what, queries: [sql = ''] }) => [what, sql] as const,
 )
-const clean = goldenQueries('lookahead/clean', fragments).map(({ what, queries: [sql = ''] }) => [what, sql] as const)
 
 describe('look-ahead', () => {
-  test.for(sample(leaks, 5, Math.ceil(leaks.length / 2)))(
+  test.for(sample(lateLeaks, 5, Math.ceil(lateLeaks.length / 2)))(
     'TIME 55: the leak %s is found with its cause',
     async ([, sql, cause]) => {
-      const moved = sql.includes('pit_join(m,') ? ', m AS (SELECT ts + INTERVAL 1 HOUR AS ts, asset FROM d)' : ''
-      const query = /pit_join\([dm],/.test(sql) && !sql.startsWith('WITH') ? `${onGrid}${moved} ${sql}` : sql
-      const proof = await prove(query)
+      const proof = await prove(sql)
       expect(proof.verdict).toBe('leak')
       expect(proof.reason).toMatch(cause)
       expect(proof.differing).toBeGreaterThan(0)

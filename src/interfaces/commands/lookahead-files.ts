@@ -56,8 +56,10 @@ export interface ResearchLook {
   readonly cache: string | undefined
   /** Whether verdicts of earlier runs are set aside. */
   readonly fresh: boolean
+  /** Folder for the folders that show leaks: a leak is then found again, whatever an earlier run found. */
+  readonly reproduce: string | undefined
   /** Tries one query. */
-  readonly prove: (text: string, defaults: QueryDefaults) => Promise<LookaheadProof>
+  readonly prove: (item: ResearchItem, defaults: QueryDefaults) => Promise<LookaheadProof>
 }
 
 /** Judges every query, cell and marked function of files and folders. */
@@ -148,9 +150,10 @@ async function judgeQuery(item: ResearchItem, { look, lake, cache, parser, call 
   const files = await Promise.all(defaults.own.map(async ([name, file]) => [name, await fileDigest(file)]))
   const key = verdictKey({ text: item.text, ...defaults, own: files, lake, program: programVersion() })
   const known = look.fresh ? undefined : cache?.find(key)
-  if (known !== undefined) return judgedItem(item, known, true)
+  const isRepeated = known?.verdict === 'leak' && look.reproduce !== undefined
+  if (known !== undefined && !isRepeated) return judgedItem(item, known, true)
   try {
-    const verdict = storedVerdict(await look.prove(item.text, defaults))
+    const verdict = storedVerdict(await look.prove(item, defaults))
     cache?.store(key, verdict)
     return judgedItem(item, verdict)
   } catch (error) {

@@ -1,9 +1,12 @@
-import type { FutureKind, TrialInput } from '../../trust/lookahead/runs.ts'
+import type { FoundLeak, FutureKind, TrialInput, WatchedTrialInput } from '../../trust/lookahead/runs.ts'
+import { refuseFilledFolder, reproduceLeak } from '../../trust/reproduction/reproduction.ts'
+import type { ResearchItem } from '../../trust/research/research-items.ts'
 import type { SessionVariables } from '../../query/lake.ts'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import { LakeError, usage } from '../../base/errors.ts'
+import { formatCount, several } from '../../base/figures.ts'
 import { jsonOf, jsonText } from '../../base/json.ts'
 import { givenThat } from '../../trust/lookahead/assumed.ts'
 import { prepareScript } from '../../trust/lookahead/script.ts'
@@ -24,7 +27,7 @@ import { temporaryFolder } from '../../lake/store/files.ts'
 import { verdictError, readGiven, stampedPath, withinTime } from '../cli/context.ts'
 import { answerFiles, reportFormats, type ResearchLook } from './lookahead-files.ts'
 import { setOption, variablesOf } from './query.ts'
-import { answering, type Deps, showLive, type Typed } from '../cli/spec.ts'
+import { answering, type Call, type Deps, showLive, type Typed } from '../cli/spec.ts'
 
 const tolerated = kinds.number('a number from 0 to 1', (value) => value >= 0 && value < 1)
 
@@ -51,6 +54,8 @@ const lookaheadOptions = {
   '--format FORMAT': ['github: also print annotations for a GitHub workflow', kinds.choice(reportFormats), 'text'],
   '--cache FILE': 'file with verdicts of earlier runs (default: pitlake/lookahead.json in your cache folder)',
   '--fresh': 'judge again what an earlier run judged',
+  '--reproduce DIR': 'for a leak, write a folder in which Python with DuckDB alone shows it',
+  '--tries N': ['most tries to do without rows in that folder', '100'],
 } as const
 
 export const lookaheadCommand = answering({
@@ -81,6 +86,7 @@ that is not a query is skipped, with the reason. Exit 6 then means that at least
   pitlake lookahead signal.sql                            judge one query
   pitlake lookahead research --changed-since origin/main  judge what a branch changed
   pitlake lookahead research --junit look.xml             write a report for CI
+  pitlake lookahead signal.sql --reproduce leak           write a folder that shows a leak to others
 
 With --function a program in a different language runs a function of its own on the same data; pitlake.lookahead in Python and
 lookahead in TypeScript do.`,
@@ -92,21 +98,24 @@ lookahead in TypeScript do.`,
     if (await isResearch(call)) {
       const set = withoutAsOf(variablesOf(call))
       const defaults = { ts, labels, cutoffs, tolerance, set, own: files }
-      const prove: ResearchLook['prove'] = async (text, { set, own: given, cutoffs: size, ...trial }) =>
-        await proveQuery(
-          { text, set },
-          { ...trial, ...trialSize(size) },
-          { folder: settings.data, ...withinTime(call) },
-          given,
-        )
+      const prove: ResearchLook['prove'] = async (item, { set, own: given, cutoffs: size, ...trial }) => {
+        const into = options.reproduce && join(options.reproduce, folderName(item))
+        const query = { text: item.text, set, trial: { ...trial, ...trialSize(size) }, files: given }
+        return await proveAndReproduce(query, into, { ...call, ...withinTime(call) })
+      }
       return await answerFiles({ ...options, named: call.args, folder: settings.data, defaults, prove }, call)
     }
     const within = withinTime(call)
     const onCutoff = (done: number, all: number) => showLive(call, done === all ? '' : `${done} of ${all} cut-offs`)
     const trial: TrialInput = { ts, labels, ...trialSize(cutoffs), tolerance, onCutoff }
+    if (options.function && options.reproduce !== undefined)
+      throw usage('--reproduce', { expected: 'a query', got: '--function', next: 'name a file with SQL' })
     const proof = options.function
       ? await proveProgram(settings.data, trial, { ...call, ...within }, files)
-      : await proveQuery(await givenQuery(call, file), trial, { folder: settings.data, ...within }, files)
+      : await proveAndReproduce({ ...(await givenQuery(call, file)), trial, files }, options.reproduce, {
+          ...call,
+          ...within,
+        })
     return {
       document: proof,
       words: () => verdictText(proof, file, explain),
@@ -119,22 +128,68 @@ lookahead in TypeScript do.`,
 async function isResearch({ args, options, cwd }: Typed<typeof lookaheadOptions>): Promise<boolean> {
   const { changedSince, junit, format } = options
   const [file = ''] = args
-  const several = args.length > 1 || /\.(?:py|ipynb)$/i.test(file)
+  const isMany = args.length > 1 || /\.(?:py|ipynb)$/i.test(file)
   const isLook =
     changedSince !== undefined ||
     junit !== undefined ||
     format !== 'text' ||
-    several ||
+    isMany ||
     (await statOf(resolve(cwd, file)))?.isDirectory() === true
   if (options.function && isLook)
     throw usage('--function', { expected: 'the name of one function', got: 'several files, or an option for them' })
   return isLook && !options.function
 }
 
+/** A query and how to try it. */
+interface TriedQuery extends GivenQuery {
+  readonly trial: TrialInput
+  readonly files: readonly OwnFile[]
+}
+
+/** Tries a query and, if it leaks and a folder is named, writes the folder that shows the leak. */
+async function proveAndReproduce(
+  { trial, files, ...query }: TriedQuery,
+  into: string | undefined,
+  call: Call<typeof lookaheadOptions>,
+): Promise<LookaheadProof> {
+  const { settings, cwd, signal, sleep, stderr, options } = call
+  const run = { folder: settings.data, signal, sleep }
+  if (into === undefined) return await proveQuery(query, trial, run, files)
+  const folder = resolve(cwd, into)
+  await refuseFilledFolder(folder, '--reproduce')
+  const found: FoundLeak[] = []
+  const proof = await proveQuery(query, { ...trial, onLeak: (leak) => void found.push(leak) }, run, files)
+  const [leak] = found
+  if (proof.verdict !== 'leak' || leak === undefined) {
+    stderr(`note: no leak, so nothing is written to ${into}\n`)
+    return proof
+  }
+  try {
+    const given = { ...query, files, tolerance: trial.tolerance, leak, tries: options.tries }
+    const { rows, rowsBefore } = await reproduceLeak(given, run, folder)
+    stderr(
+      `wrote ${into}: ${several(rows, 'row')} of ${formatCount(rowsBefore)} show the leak; python ${join(into, 'reproduce.py')}\n`,
+    )
+  } catch (error) {
+    // The verdict stands whether or not the folder can be written.
+    if (!(error instanceof LakeError) || error.kind !== 'incomplete') throw error
+    stderr(`note: ${error.message}\n`)
+  }
+  return proof
+}
+
+/** Name of the folder for the leak of an item: its file and name in plain signs. */
+function folderName({ file, name }: ResearchItem): string {
+  return [file, name ?? '']
+    .join(' ')
+    .replaceAll(/[^\w.]+/g, '-')
+    .replaceAll(/^[-.]+|[-.]+$/g, '')
+}
+
 /** Tries a query on the whole lake and without parts of its future. */
 export async function proveQuery(
   { text, set }: GivenQuery,
-  trial: TrialInput,
+  trial: WatchedTrialInput,
   run: RunDeps,
   files: readonly OwnFile[] = [],
 ): Promise<LookaheadProof> {

@@ -12,11 +12,14 @@ import { calendarWorld, decidedSql, type Subject } from './world.ts'
 /** Makes `calendar` of a session end where its world says that decisions end. */
 export async function endCalendar(session: Engine): Promise<void> {
   const [row] = await session.rows<{ name: string }>('SELECT current_database() AS name')
-  const whole = `${quoteName(row?.name ?? '')}.main.calendar(since, until, step := step)`
-  await session.run(
-    `CREATE OR REPLACE TEMP MACRO calendar(since, until, step := '1 day') AS TABLE
-       SELECT own.ts FROM ${whole} AS own WHERE ${decidedSql('own.ts')} ORDER BY own.ts`,
-  )
+  await session.run(calendarEndSql(row?.name ?? ''))
+}
+
+/** The statement that makes `calendar` end, over that of a database. */
+function calendarEndSql(database: string): string {
+  return `CREATE OR REPLACE TEMP MACRO calendar(since, until, step := '1 day') AS TABLE
+       SELECT own.ts FROM ${quoteName(database)}.main.calendar(since, until, step := step) AS own
+       WHERE ${decidedSql('own.ts')} ORDER BY own.ts`
 }
 
 /** The engine's functions that make a series of instants; of numbers they make one, too. */
@@ -27,12 +30,10 @@ const elementInstant = `TRY_CAST(CASE WHEN starts_with(typeof(proof_element), 'T
    OR typeof(proof_element) = 'DATE'
   THEN CAST(proof_element AS VARCHAR) END AS TIMESTAMPTZ)`
 
-/**
- * Makes the series of instants of a session end where its world says that decisions end; series of numbers stay whole.
- */
-async function endSeries(session: Engine): Promise<void> {
+/** The statements that make series of instants end where their world says that decisions end; series of numbers stay whole. */
+function seriesEndSql(): readonly string[] {
   const signatures = ['a', 'a, b', 'a, b, c']
-  for (const name of seriesFunctions) {
+  return seriesFunctions.flatMap((name) => {
     const filtered = signatures.map(
       (signature) =>
         `(${signature}) AS list_filter(system.main.${name}(${signature}), lambda proof_element: ${decidedSql(elementInstant)})`,
@@ -41,9 +42,19 @@ async function endSeries(session: Engine): Promise<void> {
     const rows = signatures.map(
       (signature) => `(${signature}) AS TABLE (SELECT unnest(${name}(${signature})) AS ${name})`,
     )
-    await session.run(`CREATE OR REPLACE TEMP MACRO ${name}${filtered.join(', ')}`)
-    await session.run(`CREATE OR REPLACE TEMP MACRO ${name}${rows.join(', ')}`)
-  }
+    return [
+      `CREATE OR REPLACE TEMP MACRO ${name}${filtered.join(', ')}`,
+      `CREATE OR REPLACE TEMP MACRO ${name}${rows.join(', ')}`,
+    ]
+  })
+}
+
+/**
+ * The statements that make series of instants end, for a session of any program; calendars, too, if a database is named that
+ * has them.
+ */
+export function decisionEndSql(database: string | null): readonly string[] {
+  return [...(database === null ? [] : [calendarEndSql(database)]), ...seriesEndSql()]
 }
 
 /** Does work in sessions whose calendars and series of instants end where their worlds say that decisions end. */
@@ -51,7 +62,7 @@ async function withCalendarEnds<T>(sessions: readonly Engine[], work: () => Prom
   try {
     for (const session of sessions) {
       await endCalendar(session)
-      await endSeries(session)
+      for (const sql of seriesEndSql()) await session.run(sql)
     }
     return await work()
   } finally {

@@ -1,6 +1,6 @@
 import type { Engine } from '../../lake/store/engine.ts'
 import { type Assumed, assumedBy } from './assumed.ts'
-import type { TrialInput } from './runs.ts'
+import type { WatchedTrialInput } from './runs.ts'
 import { workerSessions } from './masked-intervals.ts'
 import { isKeptByProof } from './own-files.ts'
 import { words } from '../../query/gate-lists.ts'
@@ -18,7 +18,7 @@ import { fileRead, type ParsedSql, parsedSql, tablesIn, treesOf } from '../../qu
 export type { LookaheadDifference as Difference } from './runs.ts'
 
 /** A query and how to try it. */
-interface ProofInput extends TrialInput {
+interface ProofInput extends WatchedTrialInput {
   /** One SELECT, without a semicolon. */
   readonly sql: string
   /** The statements before it, which run again in each world. */

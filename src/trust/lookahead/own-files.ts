@@ -61,8 +61,12 @@ export async function refuseTakenNames(session: Engine, names: readonly string[]
  * Makes the view of that name over the rows in its table, without what is not known in the world that the session sees.
  */
 export async function cutUserRows(session: Engine, name: string): Promise<void> {
-  const table = quoteName(ownTable(name))
-  const columns = await columnsOf(session, table)
+  const columns = await columnsOf(session, quoteName(ownTable(name)))
+  await session.run(`CREATE OR REPLACE TEMP VIEW ${quoteName(name)} AS ${userRowsSql(name, columns)}`)
+}
+
+/** The rows of user data that are known in the world that a session sees, as SQL over the table in which all of them stand. */
+export function userRowsSql(name: string, columns: Columns): string {
   const has = (name: string): boolean => columns.some((column) => isSameName(column.name, name))
   const at = utcSql(quoteName(clock))
   const isCut =
@@ -74,7 +78,7 @@ export async function cutUserRows(session: Engine, name: string): Promise<void> 
   const decision = decisionColumn(columns)
   const decided = decision === undefined ? '' : ` WHERE ${decidedSql(utcSql(quoteName(decision)))}`
   const where = has(clock) ? ` WHERE ${isKnownSql} AND NOT coalesce(${isCut}, false)` : decided
-  await session.run(`CREATE OR REPLACE TEMP VIEW ${quoteName(name)} AS FROM ${table}${where}`)
+  return `FROM ${quoteName(ownTable(name))}${where}`
 }
 
 /** The column with the instants of decisions, as it is written there; undefined if rows have none. */

@@ -39,6 +39,22 @@ export interface TrialInput {
   readonly onCutoff?: (done: number, all: number) => void
 }
 
+/** How a proof is to be tried, for callers inside the program. */
+export interface WatchedTrialInput extends TrialInput {
+  /** Called for each run whose rows differ by more than the last digits of doubles. */
+  readonly onLeak?: (leak: FoundLeak) => void
+}
+
+/** A run that showed a leak, with all that running it again needs. */
+export interface FoundLeak extends Pick<Probe, 'columns' | 'at'> {
+  /** Time up to which rows are compared. */
+  readonly cutoff: string
+  readonly world: World
+  readonly future: FutureKind
+  /** Column of the first difference; null if whole rows differ. */
+  readonly column: string | null
+}
+
 /** One value that was not knowable, or one row that was not. */
 export interface LookaheadDifference {
   /** Cut-off of the run. */
@@ -74,7 +90,7 @@ export interface Probe {
 
 /** State that the runs of a proof share. */
 export interface Trial extends Probe {
-  readonly input: TrialInput
+  readonly input: WatchedTrialInput
   readonly differences: LookaheadDifference[]
   readonly stories: CutStory[]
   /** The states that were tried at their own last instant. */
@@ -103,6 +119,8 @@ export async function runAt(trial: Trial, cutoff: string, world: World, future: 
   const found = matchRows(columns, bags, trial.input.tolerance)
   if (found.length === 0) return
   stories.push(await storyOf(trial, cutoff, bags, found.every(isRounding)))
+  const first = found.find((one) => !isRounding(one))
+  if (first !== undefined) trial.input.onLeak?.({ columns, at, cutoff, world, future, column: first.column })
   for (const mismatch of found.slice(0, shownEach))
     if (differences.length < mostShown) differences.push({ as_of: cutoff, ...mismatch, future })
 }
@@ -137,7 +155,8 @@ export function digestUpTo({ columns, at }: Probe, from: string, cutoff: string)
   )
 }
 
-function upToSql(at: string, cutoff: string): string {
+/** Condition of rows up to an instant. */
+export function upToSql(at: string, cutoff: string): string {
   return `${at} <= TIMESTAMPTZ ${quote(cutoff)}`
 }
 

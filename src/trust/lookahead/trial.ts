@@ -16,6 +16,7 @@ import {
   runAt,
   type Trial,
   type TrialInput,
+  type WatchedTrialInput,
   noteIfItFails,
 } from './runs.ts'
 import { chooseStates, instantsOf, numberStates, rowlessInstants, spread, type States } from './knowledge-states.ts'
@@ -55,7 +56,7 @@ const roundingReason =
  */
 export async function tryFutures(
   subject: Subject,
-  trialInput: TrialInput,
+  trialInput: WatchedTrialInput,
   notes: readonly string[],
   { alone, isProved }: { readonly alone: boolean; readonly isProved: () => Promise<boolean> },
 ): Promise<TrialOutcome | 'unsteady'> {
@@ -101,7 +102,7 @@ export async function tryFutures(
 }
 
 /** The input with names of columns as the result spells them. */
-function spellColumns(input: TrialInput, columns: Columns): TrialInput {
+function spellColumns(input: WatchedTrialInput, columns: Columns): WatchedTrialInput {
   const names = columns.map(({ name }) => name)
   const spelled = (requested: string): string =>
     names.find((name) => name === requested) ?? names.find((name) => isSameName(name, requested)) ?? requested
