@@ -9,6 +9,8 @@ trap 'for pid in "${began[@]}"; do kill "$pid" 2>/dev/null || true; wait "$pid" 
 
 cd "$root"
 npm pack --silent --pack-destination "$folder" >/dev/null
+# What a registry would be sent; nothing is.
+npm publish --dry-run --silent "$folder"/*.tgz >/dev/null
 
 # The repository's own node_modules must not help: the package has to bring what it needs.
 PATH=$(printf '%s' "$PATH" | tr ':' '\n' | grep -vF "$root/" | paste -sd: -)
@@ -26,7 +28,7 @@ expect() {
 }
 expect usage npx --no-install pitlake --help
 expect supply/current_pit npx --no-install pitlake catalog list
-for page in README.md CHANGELOG.md ARCHITECTURE.md docs/explanation/trust.md docs/decisions/0003-keep-earlier-dates-as-files.md; do
+for page in README.md CHANGELOG.md LICENSE SKILL.md server.json ARCHITECTURE.md docs/explanation/trust.md docs/decisions/0003-keep-earlier-dates-as-files.md; do
   [ -f "node_modules/pitlake/$page" ] || { echo "pack check: the package lacks $page" >&2; exit 1; }
 done
 expect usage node node_modules/pitlake/dist/launch.cjs --help

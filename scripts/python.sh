@@ -37,6 +37,7 @@ rm -rf python/dist python/build python/*.egg-info
 (cd python && "$newest" -m build --wheel --no-isolation --outdir dist . >/dev/null)
 rm -rf python/build python/*.egg-info
 ls python/dist/*.whl
+if python=$(timeout 240 scripts/peers.sh publish); then "$python" -m twine check --strict python/dist/*.whl; else echo "twine cannot be had here"; fi
 [ "${1:-wheel}" = test ] || exit 0
 
 scripts/notebook-lake.sh
