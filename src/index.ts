@@ -248,8 +248,8 @@ export interface Lake {
    * Reads which lake this is, what it contains and what is wrong with it.
    *
    * @param options `signal` cancels the call.
-   * @returns One row, with `lake, version, committed_at, provider, synthetic, folder, series, points, last_available_at,
-   *   failed_windows, gaps, violations, registry_since`.
+   * @returns One row, with `lake, version, committed_at, provider, synthetic, folder, series, points,
+   * last_available_at, failed_windows, gaps, violations, registry_since`.
    * @example
    * ```ts
    * const lake = await openLake('data')
@@ -495,27 +495,27 @@ type Call = <T>(work: (run: RunDeps) => Promise<T>, options?: CallOptions) => Pr
 
 /** What is answered on the session. */
 function questions(seat: Seat, call: Call) {
-  const askAt = (what: () => AskedQuestion, own?: CallOptions, at?: Moment) =>
+  const askAt = (what: () => AskedQuestion, callOptions?: CallOptions, at?: Moment) =>
     call(async (run) => {
       const question = what()
       return at === undefined
         ? ask(seat, question, run)
         : withAsOf(seat.engine, at, async () => ask(seat, question, run), 'at')
-    }, own)
+    }, callOptions)
   const sql = (text: string): AskedQuestion => ({ sql: text, generated: true })
   return {
-    sql: async (query, parameters, own) => askAt(() => ({ sql: query, parameters }), own),
-    points: async (points, own) =>
-      askAt(() => ({ points: readOptions(pointsOptions, { ...points }, 'typescript') }), own),
-    panel: async (panel, own) => askAt(() => ({ panel: specOf(panel) }), own),
-    pitJoin: async (join, own) => askAt(() => ({ join: joinSpec(join), n: undefined }), own),
-    window: async ({ n, ...join }, own) => askAt(() => ({ join: joinSpec(join), n }), own),
-    resample: async (given, own) => askAt(() => sql(resampleSql(given)), own),
-    calendar: async (grid, own) => askAt(() => sql(calendarSql(grid)), own),
-    universe: async (at, own) => askAt(() => sql('SELECT * FROM universe ORDER BY product_id'), own, at),
-    history: async (resource, own) => askAt(() => sql(historySql(resource)), own),
-    metrics: async (own) => askAt(() => sql(metricsSql), own),
-    status: async (own) => askAt(() => sql(statusSql), own),
+    sql: async (query, parameters, call) => askAt(() => ({ sql: query, parameters }), call),
+    points: async (points, call) =>
+      askAt(() => ({ points: readOptions(pointsOptions, { ...points }, 'typescript') }), call),
+    panel: async (panel, call) => askAt(() => ({ panel: specOf(panel) }), call),
+    pitJoin: async (join, call) => askAt(() => ({ join: joinSpec(join), n: undefined }), call),
+    window: async ({ n, ...join }, call) => askAt(() => ({ join: joinSpec(join), n }), call),
+    resample: async (resampling, call) => askAt(() => sql(resampleSql(resampling)), call),
+    calendar: async (grid, call) => askAt(() => sql(calendarSql(grid)), call),
+    universe: async (at, call) => askAt(() => sql('SELECT * FROM universe ORDER BY product_id'), call, at),
+    history: async (resource, call) => askAt(() => sql(historySql(resource)), call),
+    metrics: async (call) => askAt(() => sql(metricsSql), call),
+    status: async (call) => askAt(() => sql(statusSql), call),
   } satisfies Partial<Lake>
 }
 
@@ -530,8 +530,8 @@ function commands(seat: Seat): Pick<Lake, 'stamp' | 'replay' | 'lookahead'> {
     folder: path,
     memory,
     signal,
-    sleep: async (ms, own) =>
-      setTimeout(ms, undefined, own === undefined ? {} : { signal: own }).catch(() => undefined),
+    sleep: async (ms, call) =>
+      setTimeout(ms, undefined, call === undefined ? {} : { signal: call }).catch(() => undefined),
   })
   const variables = variablesOf(options)
   return {
@@ -574,9 +574,10 @@ async function refreshed(seat: Seat): Promise<number> {
  * @param folder Folder of the lake.
  * @param from Parquet file that `stamp` wrote.
  * @param to Stamped result of the same query to compare with. Default: the query on the lake as it is now.
- * @param options `tries` is the most runs to find the causes of the first changed row, 300 by default; `onRun` is called for each;
- *   `signal` cancels the call.
- * @returns The document that `pitlake explain-change --json` prints: the commit and the points that changed the first row.
+ * @param options `tries` is the most runs to find the causes of the first changed row, 300 by default; `onRun` is
+ * called for each; `signal` cancels the call.
+ * @returns The document that `pitlake explain-change --json` prints: the commit and the points that changed the first
+ * row.
  * @example
  * ```ts
  * const lake = await openLake('data')
@@ -591,8 +592,8 @@ export async function explainChange(
   to: string | null = null,
   options: CallOptions & Pick<ExplainInput, 'tries' | 'onRun'> = {},
 ): Promise<Explained> {
-  const { signal, ...own } = options
-  return await explain({ ...own, root: resolve(folder), from, to }, { signal, sleep: setTimeout })
+  const { signal, ...question } = options
+  return await explain({ ...question, root: resolve(folder), from, to }, { signal, sleep: setTimeout })
 }
 
 /** Options of `stress`. */
@@ -649,9 +650,9 @@ export async function stress(folder: string, query: string | URL, options: Stres
 /**
  * Tests whether a function looks ahead.
  *
- * pitlake runs the function on the lake and on the lake cut at many times. It also runs it on lakes whose later points are
- * missing or have different values. If a row whose `ts` is at or before the cut differs, it used the future. The verdict
- * contains the notes of its answers; in the function `lake.notes` is empty.
+ * pitlake runs the function on the lake and on the lake cut at many times. It also runs it on lakes whose later points
+ * are missing or have different values. If a row whose `ts` is at or before the cut differs, it used the future. The
+ * verdict contains the notes of its answers; in the function `lake.notes` is empty.
  *
  * @param work Function that takes a lake and returns rows with `ts`: an Arrow table or objects.
  * @param folder Folder of the lake.
@@ -678,12 +679,12 @@ export async function lookahead(
     // What only another world lacks says nothing of the lake.
     const isSilent = world !== wholeLake
     const lake = lakeOn({ path, options: {}, engine: session, notes: [], waiting: [], onNotes, onAsked, isSilent })
-    const universe: Lake['universe'] = async (at, own) => lake.universe(clipMoment(at, world), own)
-    const ended = <T extends { readonly decisions?: unknown }>(given: T): T =>
-      Array.isArray(given.decisions) ? { ...given, decisions: decisionsIn(given.decisions, world) } : given
-    const panel: Lake['panel'] = async (given, own) => lake.panel(ended(given), own)
-    const pitJoin: Lake['pitJoin'] = async (given, own) => lake.pitJoin(ended(given), own)
-    const window: Lake['window'] = async (given, own) => lake.window(ended(given), own)
+    const universe: Lake['universe'] = async (at, call) => lake.universe(clipMoment(at, world), call)
+    const ended = <T extends { readonly decisions?: unknown }>(question: T): T =>
+      Array.isArray(question.decisions) ? { ...question, decisions: decisionsIn(question.decisions, world) } : question
+    const panel: Lake['panel'] = async (question, call) => lake.panel(ended(question), call)
+    const pitJoin: Lake['pitJoin'] = async (question, call) => lake.pitJoin(ended(question), call)
+    const window: Lake['window'] = async (question, call) => lake.window(ended(question), call)
     const inWorld = { universe, panel, pitJoin, window, refresh: lake.version }
     return { rows: await work(Object.assign(Object.create(lake) as Lake, inWorld)), notes, asked: queries }
   })
@@ -698,8 +699,8 @@ interface Seat {
   engine: Engine
   notes: readonly Note[]
   /**
-   * Hears the notes of every answer. The lake itself then has none: a function under look-ahead would see others in each
-   * world, and its rows must not differ by that.
+   * Hears the notes of every answer. The lake itself then has none: a function under look-ahead would see others in
+   * each world, and its rows must not differ by that.
    */
   readonly onNotes?: (notes: readonly Note[]) => void
   /** Hears the text of every question, as SQL. */

@@ -8,25 +8,25 @@ import { closing, movedScript, openQuery, type SessionOptions, strangeViews } fr
 
 /*
  * A lake whose points are others than those that it holds: later known, without some, with other values. Its views are
- * those of `lake.sql` over other points, in a session of its own or in a throw-away database; nothing is copied, and the
- * lake's own files are only read.
+ * those of `lake.sql` over other points, in a session of its own or in a throw-away database; nothing is copied, and
+ * the lake's own files are only read.
  */
 
 /**
- * Opens the lake in a folder with `points` in the place of its stored points: a SELECT of the same columns with `{{real}}`
- * once for the real relation, such as `SELECT real.* REPLACE (real.available_at + INTERVAL 1 DAY AS available_at) FROM
- * {{real}} AS real`. It may ask for session variables. All views and joins read these, and are cut behind them. With
- * `script` it alters the views of an earlier version, with `into` it makes a database file in which anyone's DuckDB finds
- * that lake. Close it when done.
+ * Opens the lake in a folder with `points` in the place of its stored points: a SELECT of the same columns with
+ * `{{real}}` once for the real relation, such as `SELECT real.* REPLACE (real.available_at + INTERVAL 1 DAY AS
+ * available_at) FROM {{real}} AS real`. It may ask for session variables. All views and joins read these, and are cut
+ * behind them. With `script` it alters the views of an earlier version, with `into` it makes a database file in which
+ * anyone's DuckDB finds that lake. Close it when done.
  */
 export async function openAltered(dataFolder: string, points: string, options: SessionOptions = {}): Promise<Engine> {
   const folder = resolve(dataFolder)
-  const own = options.script === undefined
+  const hasOwnScript = options.script === undefined
   const script = alteredScript(options.script ?? (await ownScript(folder)), points)
   if (script === undefined) throw strangeViews(folder, 'views that this program made', 'those of another version of it')
   const engine = await openQuery(folder, { ...options, script })
   return closing(engine, async () => {
-    if (own) await refuseChanged(engine, folder)
+    if (hasOwnScript) await refuseChanged(engine, folder)
     return engine
   })
 }

@@ -48,7 +48,9 @@ interface UnresolvedDecisions {
   readonly since: string
 }
 
-/** Facts about a question from which the macro `question_notes` derives notes; each field is absent if there is none. */
+/**
+ * Facts about a question from which the macro `question_notes` derives notes; each field is absent if there is none.
+ */
 export interface AskedNotes {
   /** The metrics that the question names. */
   readonly metrics?: readonly AskedMetric[]
@@ -77,7 +79,9 @@ type LostNotes = 'too little memory' | 'too little disk' | 'an error of DuckDB, 
 export interface QueryNotes {
   /** Facts known before the query runs. */
   readonly notes: AskedNotes
-  /** Returns further facts once rows and empty columns of the answer are known; an empty object if nothing is doubtful. */
+  /**
+   * Returns further facts once rows and empty columns of the answer are known; an empty object if nothing is doubtful.
+   */
   readonly doubts: (answer: Extent) => Promise<AskedNotes>
 }
 
@@ -90,7 +94,10 @@ function askedMetric(name: string, rest: Partial<AskedMetric>): AskedMetric {
 /** Columns that hold nothing for most metrics. */
 const oftenNull = words('currency exchange network o extra computed_at component')
 
-/** Whether a result is one to wonder about: no rows, a column that tells nothing although it mostly does, a count of nothing. */
+/**
+ * Whether a result is one to wonder about: no rows, a column that tells nothing although it mostly does, a count of
+ * nothing.
+ */
 export function isDoubtful(rows: number, empty: readonly Empty[], counts: boolean): boolean {
   const isStrange = ({ column, everywhere, zero }: Empty): boolean =>
     zero === true ? counts : everywhere && !oftenNull.has(column.toLowerCase())
@@ -98,28 +105,29 @@ export function isDoubtful(rows: number, empty: readonly Empty[], counts: boolea
 }
 
 /**
- * What the lake notes of a question. Where `as_of` is mandatory (`cut`) it tells what was known then and no more; elsewhere
- * it looks past it, because since when something is known is what helps.
+ * What the lake notes of a question. Where `as_of` is mandatory (`cut`) it tells what was known then and no more;
+ * elsewhere it looks past it, because since when something is known is what helps.
  */
 export async function notesOf(
   engine: Engine,
   { unnoted, ...asked }: AskedNotes,
   cut: boolean,
 ): Promise<readonly Note[]> {
-  const lost = lostNote(unnoted)
-  const isAsked = (one: unknown): boolean => one === true || Number(one) > 0 || (Array.isArray(one) && one.length > 0)
-  if (!Object.values(asked).some(isAsked)) return lost
+  const lostNotes = lostNote(unnoted)
+  const isAsked = (answer: unknown): boolean =>
+    answer === true || Number(answer) > 0 || (Array.isArray(answer) && answer.length > 0)
+  if (!Object.values(asked).some(isAsked)) return lostNotes
   try {
     const asOf = await asOfIn(engine)
     const question = quote(JSON.stringify({ ...asked, as_of: asOf }))
     const ask = async (): Promise<Note[]> =>
       (await engine.rows<NoteRow>(`FROM question_notes(${question})`)).map(noteOf)
-    return [...(cut || asOf === null ? await ask() : await withAsOf(engine, undefined, ask)), ...lost]
+    return [...(cut || asOf === null ? await ask() : await withAsOf(engine, undefined, ask)), ...lostNotes]
   } catch (error) {
     if (isCancel(error)) throw error
     // The views of another program may not know how to answer.
     const isOther = error instanceof Error && /^(?:Catalog|Binder) Error/.test(error.message)
-    return isOther ? lost : lostNote(unnoted ?? lossIn(error) ?? 'an error of DuckDB, please report it')
+    return isOther ? lostNotes : lostNote(unnoted ?? lossIn(error) ?? 'an error of DuckDB, please report it')
   }
 }
 
@@ -178,11 +186,13 @@ type NoteRow = {
 /** A note of the lake; of its figures those that its words tell. */
 function noteOf({ code, subject, figures, near, there, words }: NoteRow): Note {
   const all = Object.entries(JSON.parse(figures ?? '{}') as Readonly<Record<string, string | number | null>>)
-  const told = all.filter((one): one is [string, string | number] => one[1] !== null && words.includes(`{${one[0]}}`))
+  const shownFigures = all.filter(
+    (figure): figure is [string, string | number] => figure[1] !== null && words.includes(`{${figure[0]}}`),
+  )
   return {
     code,
     subject,
-    ...(told.length > 0 && { figures: Object.fromEntries(told) }),
+    ...(shownFigures.length > 0 && { figures: Object.fromEntries(shownFigures) }),
     ...(near.length > 0 && { near }),
     ...(there.length > 0 && { there }),
   }
@@ -236,13 +246,13 @@ async function askedInSql(engine: Engine, sql: string, aside: Aside, parameters:
   const texts = Object.fromEntries(namedValues.filter(([, value]) => typeof value === 'string'))
   const list = quoteList(statementsOf(sql).map(({ text }) => text))
   const question = `FROM question_asked(${list}, ${quote(JSON.stringify(texts))})`
-  const asked = await aside.ask(async () =>
+  const found = await aside.ask(async () =>
     askedBy.of(engine, question, async () => {
       const [row] = await engine.rows<{ asked: string }>(question)
       return JSON.parse(row?.asked ?? 'null') as AskedSql | null
     }),
   )
-  return asked ?? { tables: [], texts: [], counts: false, metrics: [], joins: [] }
+  return found ?? { tables: [], texts: [], counts: false, metrics: [], joins: [] }
 }
 
 /** Asks the decisions of joins how far they reach, and where one may be late, how many are. */
@@ -267,7 +277,8 @@ async function decisionsOf(
   mark: string | undefined,
 ): Promise<DecidedJoin | undefined> {
   if (join.decisions === null) return undefined
-  // The one text of a caller: judged as a statement of its own it is one SELECT, so that nothing of it ends the brackets.
+  // The one text of a caller: judged as a statement of its own it is one SELECT, so that nothing of it ends the
+  // brackets.
   const { kind, text } = await admit(engine, join.decisions, undefined, mark)
   if (kind !== 'SELECT') return undefined
   const names = JSON.stringify(join.metrics.map(({ name }) => name))
@@ -283,8 +294,8 @@ async function decisionsOf(
           network,
         ])
       : []
-  const own = { last: reach?.last ?? null, asset: JSON.parse(reach?.assets ?? '[]') as readonly string[] }
-  return { metrics: join.metrics.map((metric) => ({ ...metric, ...own })), beyond }
+  const reached = { last: reach?.last ?? null, asset: JSON.parse(reach?.assets ?? '[]') as readonly string[] }
+  return { metrics: join.metrics.map((metric) => ({ ...metric, ...reached })), beyond }
 }
 
 /** How far the decisions of a join reach. */
@@ -317,8 +328,8 @@ async function askDecisions<T extends Row>(
 const joins = /\bpit_(?:join|long|window)\b/i
 
 /**
- * What the lake is asked to note of a query with so many columns, 0 where it gives no rows: at once, and once it is known how much
- * its answer tells. What it asks is found out only where that may matter.
+ * What the lake is asked to note of a query with so many columns, 0 where it gives no rows: at once, and once it is
+ * known how much its answer tells. What it asks is found out only where that may matter.
  */
 export async function noticingSql(
   engine: Engine,
@@ -346,7 +357,10 @@ export async function noticingSql(
       question ??= await askedInSql(engine, sql, aside, parameters)
       if (!isDoubtful(rows, empty, question.counts)) return aside.lost()
       const { tables, texts, grids = [], members = [], joins: all, metrics: compared } = question
-      const metrics = [...(await decidedBy(engine, all, run.mark, aside)).flatMap((one) => one.metrics), ...compared]
+      const metrics = [
+        ...(await decidedBy(engine, all, run.mark, aside)).flatMap((decision) => decision.metrics),
+        ...compared,
+      ]
       const assets = new Set(metrics.flatMap(({ asset }) => asset))
       const isNothing = rows === 0 || (rows === 1 && empty.length === columns)
       const unknown = texts.filter((text) => !assets.has(text))
@@ -365,14 +379,16 @@ export async function membersIn(engine: Engine, condition: string): Promise<Aske
 
 /** What a panel, or a join with one column `found`, asked of the metrics that told nothing of some assets. */
 export function doubtsOfPanel(spec: PanelSpec, empty: readonly Empty[], last: string | null, foundColumn?: string) {
-  const field = ['v', 't', 'available_at', 'age'].find((one) => (spec.fields ?? ['v']).some((name) => name === one))
+  const field = ['v', 't', 'available_at', 'age'].find((fieldName) =>
+    (spec.fields ?? ['v']).some((name) => name === fieldName),
+  )
   const { interval, component = null } = spec
   const metrics = spec.metrics.flatMap(({ name, metric }) => {
-    const own = foundColumn ?? (field === 'v' ? name : field && `${name}.${field}`)
-    const lost = empty.find(({ column }) => column === own)
-    if (lost === undefined || lost.zero === true) return []
-    const asset = lost.assets.filter((one) => one !== '')
-    const rest = { asset, component, everywhere: lost.everywhere, last, ...sides(spec) }
+    const ownColumn = foundColumn ?? (field === 'v' ? name : field && `${name}.${field}`)
+    const emptyColumn = empty.find(({ column }) => column === ownColumn)
+    if (emptyColumn === undefined || emptyColumn.zero === true) return []
+    const asset = emptyColumn.assets.filter((asset) => asset !== '')
+    const rest = { asset, component, everywhere: emptyColumn.everywhere, last, ...sides(spec) }
     return [askedMetric(metric, { interval: [interval], ...rest })]
   })
   return { metrics }
@@ -391,7 +407,7 @@ export function doubtsOfFilter(filter: PointsFilter, standards: readonly Standar
 
 type Side = 'currency' | 'exchange' | 'network'
 
-function sides(given: { readonly [name in Side]?: string | undefined }): Pick<AskedMetric, Side> {
-  const list = (name: Side): readonly string[] => [given[name] ?? []].flat()
+function sides(values: { readonly [name in Side]?: string | undefined }): Pick<AskedMetric, Side> {
+  const list = (name: Side): readonly string[] => [values[name] ?? []].flat()
   return { currency: list('currency'), exchange: list('exchange'), network: list('network') }
 }

@@ -76,13 +76,13 @@ export function dataOf(type: DuckDBType, runs: readonly Run[]): arrow.Data {
   const columnType = arrowType(type)
   switch (type.typeId) {
     case typeIds.BOOLEAN:
-      return made(columnType, runs, { data: bits(runs, (vector) => (i) => vector.getItem(i) === true).set })
+      return makeData(columnType, runs, { data: bits(runs, (vector) => (i) => vector.getItem(i) === true).set })
     case typeIds.HUGEINT:
     case typeIds.DECIMAL:
-      return made(columnType, runs, { data: words(runs) })
+      return makeData(columnType, runs, { data: words(runs) })
     case typeIds.LIST: {
       const { valueOffsets, items } = listed(runs)
-      return made(columnType, runs, { valueOffsets, child: dataOf(type.valueType, items) })
+      return makeData(columnType, runs, { valueOffsets, child: dataOf(type.valueType, items) })
     }
     case typeIds.MAP: {
       // A map is a list of pairs inside.
@@ -90,7 +90,7 @@ export function dataOf(type: DuckDBType, runs: readonly Run[]): arrow.Data {
       const { valueOffsets, items } = listed(lists)
       const [pair] = columnType.children as readonly arrow.Field[]
       const child = structs(pair?.type as arrow.DataType, [type.keyType, type.valueType], items)
-      return made(columnType, lists, { valueOffsets, child })
+      return makeData(columnType, lists, { valueOffsets, child })
     }
     case typeIds.ARRAY: {
       const { length, valueType } = type
@@ -101,19 +101,19 @@ export function dataOf(type: DuckDBType, runs: readonly Run[]): arrow.Data {
             ? { vector, from: 0, count: length }
             : { vector: insideOf(vector, 'childData'), from: i * length, count: length },
       )
-      return made(columnType, runs, { child: dataOf(valueType, items) })
+      return makeData(columnType, runs, { child: dataOf(valueType, items) })
     }
     case typeIds.STRUCT:
       return structs(columnType, type.entryTypes, runs)
     default: {
       const store = fixed[type.typeId]?.[1]
-      return made(columnType, runs, store === undefined ? texts(runs, type.typeId) : { data: numbers(runs, store) })
+      return makeData(columnType, runs, store === undefined ? texts(runs, type.typeId) : { data: numbers(runs, store) })
     }
   }
 }
 
 /** Data of a type with what tells which of its values are there. */
-function made(type: arrow.DataType, runs: readonly Run[], parts: object): arrow.Data {
+function makeData(type: arrow.DataType, runs: readonly Run[], parts: object): arrow.Data {
   const { set, length, count } = bits(runs, presenceIn)
   return arrow.makeData({
     type,
@@ -132,9 +132,9 @@ function bits(runs: readonly Run[], holds: (vector: DuckDBVector) => (index: num
   let at = 0
   let count = 0
   for (const run of runs) {
-    const held = run.vector && holds(run.vector)
+    const items = run.vector && holds(run.vector)
     for (let i = run.from; i < run.from + run.count; i++, at++)
-      if (held?.(i)) {
+      if (items?.(i)) {
         set[at >> 3] = (set[at >> 3] ?? 0) | (1 << (at & 7))
         count++
       }
@@ -149,8 +149,8 @@ function lengthOf(runs: readonly Run[]): number {
 /** What is made of each value in its order; of one that is not there with null. */
 function eachOf<T>(runs: readonly Run[], make: (vector: DuckDBVector | null, index: number) => T): T[] {
   return runs.flatMap(({ vector, from, count }) => {
-    const held = vector && presenceIn(vector)
-    return Array.from({ length: count }, (_, i) => make(held?.(from + i) ? vector : null, from + i))
+    const presence = vector && presenceIn(vector)
+    return Array.from({ length: count }, (_, i) => make(presence?.(from + i) ? vector : null, from + i))
   })
 }
 
@@ -252,5 +252,5 @@ function structs(type: arrow.DataType, entries: readonly DuckDBType[], runs: rea
       runs.map((run) => ({ ...run, vector: entryOf(run.vector, k) })),
     ),
   )
-  return made(type, runs, { children })
+  return makeData(type, runs, { children })
 }

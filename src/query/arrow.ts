@@ -16,37 +16,43 @@ import { arrowType, dataOf } from './arrow-columns.ts'
 import type { Filled } from './filled-columns.ts'
 import { distinctNames } from './projection.ts'
 
-/** Chunks of the engine, of 2,048 rows at most, in one batch: large enough to be read fast, small enough to stay in memory. */
+/**
+ * Chunks of the engine, of 2,048 rows at most, in one batch: large enough to be read fast, small enough to stay in
+ * memory.
+ */
 const mostChunks = 32
 /** So many of them hold some 32 MB, where each has one column. */
 const columnChunks = 2048
 
-/** Runs a statement and gives its schema, and its batches in order, each built from DuckDB's column chunks, which `filled` sees. */
+/**
+ * Runs a statement and gives its schema, and its batches in order, each built from DuckDB's column chunks, which
+ * `filled` sees.
+ */
 async function arrowStream(engine: Engine, sql: string, filled: Filled | undefined, parameters?: Parameters) {
   const { columns, chunks } = await engine.vectors(sql, parameters)
   const names = distinctNames(columns.map(({ name }) => name))
   const schema = new Schema(columns.map(({ type }, i) => new Field(names[i] ?? '', arrowType(type), true)))
-  const batch = (held: readonly DuckDBDataChunk[]): RecordBatch => {
+  const batch = (chunks: readonly DuckDBDataChunk[]): RecordBatch => {
     const children = columns.map(({ type }, k) =>
       dataOf(
         type,
-        held.map((chunk) => ({ vector: chunk.getColumnVector(k), from: 0, count: chunk.rowCount })),
+        chunks.map((chunk) => ({ vector: chunk.getColumnVector(k), from: 0, count: chunk.rowCount })),
       ),
     )
-    const length = held.reduce((sum, { rowCount }) => sum + rowCount, 0)
+    const length = chunks.reduce((sum, { rowCount }) => sum + rowCount, 0)
     return new RecordBatch(schema, makeData({ type: new Struct(schema.fields), length, nullCount: 0, children }))
   }
   const batchChunks = Math.max(1, Math.min(mostChunks, Math.floor(columnChunks / columns.length)))
   async function* batches(): AsyncGenerator<RecordBatch> {
-    let held: DuckDBDataChunk[] = []
+    let waiting: DuckDBDataChunk[] = []
     for await (const chunk of chunks) {
       filled?.addChunk(chunk)
-      held.push(chunk)
-      if (held.length < batchChunks) continue
-      yield batch(held)
-      held = []
+      waiting.push(chunk)
+      if (waiting.length < batchChunks) continue
+      yield batch(waiting)
+      waiting = []
     }
-    if (held.length > 0) yield batch(held)
+    if (waiting.length > 0) yield batch(waiting)
   }
   return { schema, batches: batches() }
 }
@@ -54,12 +60,14 @@ async function arrowStream(engine: Engine, sql: string, filled: Filled | undefin
 /** Runs a statement and gives its whole result as a typed Arrow table. */
 export async function arrowTable(engine: Engine, sql: string, filled: Filled, parameters?: Parameters): Promise<Table> {
   const { schema, batches } = await arrowStream(engine, sql, filled, parameters)
-  const held: RecordBatch[] = []
-  for await (const batch of batches) held.push(batch)
-  return new Table(schema, held)
+  const decoded: RecordBatch[] = []
+  for await (const batch of batches) decoded.push(batch)
+  return new Table(schema, decoded)
 }
 
-/** Runs a statement and gives its result as the bytes of an Arrow IPC file or stream; one batch is in memory at a time. */
+/**
+ * Runs a statement and gives its result as the bytes of an Arrow IPC file or stream; one batch is in memory at a time.
+ */
 export async function* arrowBytes(engine: Engine, sql: string, form: 'file' | 'stream', filled?: Filled) {
   const { schema, batches } = await arrowStream(engine, sql, filled)
   const writer = form === 'file' ? new RecordBatchFileWriter() : new RecordBatchStreamWriter()

@@ -20,8 +20,8 @@ export async function refuseChanged(engine: Engine, folder: string): Promise<voi
   const [row] = await engine.rows('SELECT version FROM lake_info')
   const version = Number(row?.['version'])
   const manifest = await readManifest(folder, ['script'])
-  const known = manifest?.version === version ? manifest : undefined
-  await refuseOthers(ledger, known, version)
+  const knownManifest = manifest?.version === version ? manifest : undefined
+  await refuseOthers(ledger, knownManifest, version)
 }
 
 /** Refuses changed files among those that the views of a version read; with a manifest its exports count, too. */

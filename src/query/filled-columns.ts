@@ -35,7 +35,9 @@ export class Filled {
     this.#valueSeen = names.map(() => [])
   }
 
-  /** Looks at further rows: where columns hold something, the text that tells a row apart, and what the first row holds. */
+  /**
+   * Looks at further rows: where columns hold something, the text that tells a row apart, and what the first row holds.
+   */
   #add(
     rows: number,
     holds: (column: number, row: number) => boolean,

@@ -25,7 +25,10 @@ export const refusedFunctions: ReadonlySet<string> = words(`
   test_all_types test_vector_types
 `)
 
-/** Functions of single values that write to a log, bind SQL that stands in a text, tell of whole files what no cut hides, or sleep. */
+/**
+ * Functions of single values that write to a log, bind SQL that stands in a text, tell of whole files what no cut
+ * hides, or sleep.
+ */
 export const refusedScalars: ReadonlySet<string> = new Set([
   'write_log',
   'json_serialize_plan',
@@ -35,7 +38,7 @@ export const refusedScalars: ReadonlySet<string> = new Set([
 ])
 
 /** The settings that a query may ask for; the others tell paths. */
-export const toldSettings: ReadonlySet<string> = new Set(['timezone', 'threads', 'memory_limit', 'max_memory'])
+export const reportedSettings: ReadonlySet<string> = new Set(['timezone', 'threads', 'memory_limit', 'max_memory'])
 
 /** The steps of a plan that only compute, read tables, or fill temporary ones. */
 export const computingSteps: ReadonlySet<string> = words(`
@@ -55,7 +58,9 @@ export const computingFunctions: ReadonlySet<string> = words(`
   icu_calendar_names pg_timezone_names
 `)
 
-/** What of the catalogue is told to askers who see views and macros alone, but for the columns that tell their texts. */
+/**
+ * What of the catalogue is told to askers who see views and macros alone, but for the columns that tell their texts.
+ */
 export const hiddenColumns: Readonly<Record<string, readonly string[]>> = {
   duckdb_tables: ['sql'],
   duckdb_views: ['sql'],

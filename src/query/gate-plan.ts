@@ -6,9 +6,9 @@ import { boundPlan, describedIn } from './parse-tree.ts'
 type Node = { readonly [name: string]: unknown }
 
 /**
- * The second wall: of the bound plan of a SELECT every scan of a file bears the mark that only the session's own views and
- * macros were given, and one of points stands under the cut. Nothing of its words is relied upon. No function tells of
- * a file what lies behind the cut. Gives the plan, around which stands a projection that tells the columns.
+ * The second wall: of the bound plan of a SELECT every scan of a file bears the mark that only the session's own views
+ * and macros were given, and one of points stands under the cut. Nothing of its words is relied upon. No function tells
+ * of a file what lies behind the cut. Gives the plan, around which stands a projection that tells the columns.
  */
 export async function judgeScans(engine: Engine, select: string, mark: string, refused: (what: string) => LakeError) {
   const plan = await boundPlan(engine, `SELECT * FROM (${select}\n) AS answer`)
@@ -35,11 +35,14 @@ export async function judgeScans(engine: Engine, select: string, mark: string, r
   // A DESCRIBE is answered while it is bound, and the plan shows nothing of what it describes: that is judged alone.
   const described = answered ? await describedIn(engine, select) : []
   if (answered && described.length === 0) throw refused('a statement without a plan')
-  for (const one of described) await judgeScans(engine, one, mark, refused)
+  for (const plan of described) await judgeScans(engine, plan, mark, refused)
   return plan.plan
 }
 
-/** What a judged SELECT gives, as its plan tells it: to ask the engine is to bind it once more. Undefined where that must be. */
+/**
+ * What a judged SELECT gives, as its plan tells it: to ask the engine is to bind it once more. Undefined where that
+ * must be.
+ */
 export async function preparedBy(engine: Engine, { expressions }: Node): Promise<Prepared | undefined> {
   const columns = (expressions as readonly Node[]).map(({ alias, return_type: type }) => {
     const text = typeSql(type as Node)

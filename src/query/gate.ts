@@ -3,7 +3,7 @@ import type { Engine, Prepared } from '../lake/store/engine.ts'
 import { liesIn } from '../lake/store/disk.ts'
 import type { Parameters } from '../lake/store/sql.ts'
 import { countWords, formOf, opening, openingWords, writesInside } from './statements.ts'
-import { computingSteps, readingFunctions, refusedFunctions, refusedScalars, toldSettings } from './gate-lists.ts'
+import { computingSteps, readingFunctions, refusedFunctions, refusedScalars, reportedSettings } from './gate-lists.ts'
 import { joinOptions } from './options.ts'
 import { settingsFixed, temporaryOnly } from './refusal.ts'
 import { judgeScans, preparedBy } from './gate-plan.ts'
@@ -24,10 +24,10 @@ export interface Ready extends Prepared {
 }
 
 /**
- * Lets one statement pass that only reads the lake, or makes temporary things of the session; everything else is refused.
- * First the engine's parser shows which functions the words call, and nothing is bound until these are known to read;
- * then its plan shows what views and macros made of them. What neither shows is refused. With a mark it reads the views and
- * macros that bear it (`markedViews`) and nothing past them.
+ * Lets one statement pass that only reads the lake, or makes temporary things of the session; everything else is
+ * refused. First the engine's parser shows which functions the words call, and nothing is bound until these are known
+ * to read; then its plan shows what views and macros made of them. What neither shows is refused. With a mark it reads
+ * the views and macros that bear it (`markedViews`) and nothing past them.
  */
 export async function admit(engine: Engine, statement: string, parameters?: Parameters, mark?: string): Promise<Ready> {
   if (statement.includes('\0')) throw refusalOf('a NUL sign')
@@ -41,13 +41,13 @@ export async function admit(engine: Engine, statement: string, parameters?: Para
   const form = formOf(text)
   const macro = /^CREATE\b.*?\b(?:MACRO|FUNCTION)\b/i.test(openingWords(text, 5).join(' '))
   for (const probe of form.probes) await judgeWords(engine, statement, probe, macro, mark)
-  let told: Prepared | undefined
+  let prepared: Prepared | undefined
   if (mark !== undefined)
     for (const probe of form.probes) {
       const plan = await judgeScans(engine, probe, mark, (what) => refusalOf(what, pastViews))
-      if (form.kind === 'SELECT') told = await preparedBy(engine, plan)
+      if (form.kind === 'SELECT') prepared = await preparedBy(engine, plan)
     }
-  const { kind, columns } = told ?? (await engine.prepared(statement))
+  const { kind, columns } = prepared ?? (await engine.prepared(statement))
   if (form.kind !== kind) throw refusalOf(openingWords(text, 1)[0] ?? kind)
   if (mark === undefined && form.planned) await judgePlan(engine, statement, parameters)
   return { text: statement, kind, columns }
@@ -112,9 +112,10 @@ async function judgeWords(engine: Engine, statement: string, probe: string, macr
   for (const call of callsIn(tree.statements)) {
     if (call.name === 'current_setting') {
       const setting = constantText(call.arguments[0]) ?? 'a value'
-      if (!toldSettings.has(setting.toLowerCase())) throw refusalOf(`current_setting of ${setting}`)
+      if (!reportedSettings.has(setting.toLowerCase())) throw refusalOf(`current_setting of ${setting}`)
     }
-    // With `=` an option is a comparison, which stands in the place of the next one: what comes then says nothing of that.
+    // With `=` an option is a comparison, which stands in the place of the next one: what comes then says nothing of
+    // that.
     const [name] = timeMacros.has(call.name) ? comparedOptions(call, macroOptions) : []
     if (name !== undefined) {
       const next = 'an option is named with :='
@@ -124,8 +125,8 @@ async function judgeWords(engine: Engine, statement: string, probe: string, macr
   }
   const past = mark === undefined ? undefined : await fileRead(engine, tree.statements)
   if (past !== undefined) throw refusalOf(past, pastViews)
-  const made = mark === undefined ? undefined : computedIn(tree.statements)
-  if (made !== undefined) throw refusalOf(`a computed argument of ${made}`, 'write it as it is')
+  const computedCalls = mark === undefined ? undefined : computedIn(tree.statements)
+  if (computedCalls !== undefined) throw refusalOf(`a computed argument of ${computedCalls}`, 'write it as it is')
   const { names, computed } = filesNamed(tree.statements, macro)
   if (computed) throw refusalOf('a computed name of a file')
   const { spill } = engine
@@ -153,8 +154,8 @@ async function judgePlan(engine: Engine, statement: string, parameters?: Paramet
     const { name, extra_info: facts } = step
     if (typeof name !== 'string' || facts === undefined) continue
     const called = (facts as { readonly [fact: string]: unknown } | null)?.['Function']
-    const known = typeof called === 'string' ? readingFunctions.has(plain(called)) : computingSteps.has(plain(name))
-    if (!known && !readingFunctions.has(plain(name))) throw refusalOf(plain(name))
+    const isKnown = typeof called === 'string' ? readingFunctions.has(plain(called)) : computingSteps.has(plain(name))
+    if (!isKnown && !readingFunctions.has(plain(name))) throw refusalOf(plain(name))
   }
 }
 

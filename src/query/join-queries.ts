@@ -52,10 +52,17 @@ export function joinCallSql(spec: PanelSpec, n: number | undefined, table: strin
   const added = n === undefined ? joinedColumns : [...joinedColumns, 'nth']
   if (decisions.kind === 'list') refuseAdded('decisions', 'join', Object.keys(decisions.types), added)
   const numbers = n === undefined ? [] : [String(n)]
-  const given = ['asked', quote(metrics[0]?.metric ?? ''), quote(interval), ...numbers, ...optionsSql(spec)].join(', ')
+  const callArguments = [
+    'asked',
+    quote(metrics[0]?.metric ?? ''),
+    quote(interval),
+    ...numbers,
+    ...optionsSql(spec),
+  ].join(', ')
   const query = [
     `WITH asked AS MATERIALIZED (SELECT ${key}, asset, ts FROM ${quoteName(table)}),`,
-    `told AS (SELECT ${key}, ${added.join(', ')} FROM ${n === undefined ? 'pit_join' : 'pit_window'}(${given}))`,
+    `told AS (SELECT ${key}, ${added.join(', ')} FROM ` +
+      `${n === undefined ? 'pit_join' : 'pit_window'}(${callArguments}))`,
     `SELECT own.* EXCLUDE (${key}), told.* EXCLUDE (${key})`,
     `FROM ${quoteName(table)} AS own JOIN told USING (${key})`,
     `ORDER BY ${key}${n === undefined ? '' : ', nth'}`,
@@ -67,7 +74,10 @@ export function joinCallSql(spec: PanelSpec, n: number | undefined, table: strin
 export function calendarSql({ since, until, step, assets }: Calendar): string {
   const instants = gridSql('calendar', { since, until, step })
   if (assets === undefined) return `SELECT ts FROM ${instants} ORDER BY ts`
-  return `SELECT asset, ts FROM ${instants} CROSS JOIN (SELECT unnest(${quoteList(assets)}) AS asset) ORDER BY ts, asset`
+  return (
+    `SELECT asset, ts FROM ${instants} CROSS JOIN (SELECT unnest(${quoteList(assets)}) AS asset) ORDER BY ` +
+    'ts, asset'
+  )
 }
 
 /** Metric, intervals and aggregate of `resample`. */
@@ -108,7 +118,7 @@ export function resampleSql({ metric, fromInterval, toInterval, agg = 'mean', as
   if (minParts !== undefined && (!Number.isInteger(minParts) || minParts < 1))
     throw usage('resample: minParts', { expected: 'a number of parts, 1 or more', got: String(minParts) })
   const names = ['currency', 'exchange', 'network', 'component', 'since', 'until'] as const
-  const given = [
+  const callArguments = [
     ...[metric, fromInterval, toInterval, agg].map(quote),
     ...names.flatMap((name) => (texts[name] === undefined ? [] : [`${name} := ${quote(texts[name])}`])),
     ...(skipNulls ? ['skip_nulls := true'] : []),
@@ -116,7 +126,7 @@ export function resampleSql({ metric, fromInterval, toInterval, agg = 'mean', as
     ...(minParts === undefined ? [] : [`min_parts := ${minParts}`]),
   ]
   const wanted = assets === undefined ? '' : ` WHERE asset IN (SELECT unnest(${quoteList(assets)}))`
-  return `SELECT * FROM resample(${given.join(', ')})${wanted} ORDER BY asset, currency, exchange, network, t`
+  return `SELECT * FROM resample(${callArguments.join(', ')})${wanted} ORDER BY asset, currency, exchange, network, t`
 }
 
 /** The query for every version ever known of the records of a registry resource. */

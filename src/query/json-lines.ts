@@ -4,7 +4,10 @@ import { Filled } from './filled-columns.ts'
 import type { Ready } from './gate.ts'
 import { distinctNames, jsonForm } from './projection.ts'
 
-/** The engine makes the text of rows up to so wide: of wider ones it holds several beginnings at once, beside what it counts. */
+/**
+ * The engine makes the text of rows up to so wide: of wider ones it holds several beginnings at once, beside what it
+ * counts.
+ */
 const widest = 32
 
 /** Rows of a result as JSON objects. */
@@ -18,8 +21,9 @@ export interface ResultLines {
 }
 
 /**
- * The rows of a statement as JSON objects, a text each, those of a chunk together; what they hold is seen as they go by. The engine makes the text of each row where it would be just that of
- * `jsonForm`, which takes half the time; rows and types of which that is not sure are made here, value by value.
+ * The rows of a statement as JSON objects, a text each, those of a chunk together; what they hold is seen as they go
+ * by. The engine makes the text of each row where it would be just that of `jsonForm`, which takes half the time; rows
+ * and types of which that is not sure are made here, value by value.
  */
 export async function jsonLines(
   engine: Engine,
@@ -38,47 +42,59 @@ export async function jsonLines(
   const lines = `SELECT ${names.join(', ')}, ${joined(parts)} || '}' FROM (${statement}\n) AS answer(${names.join(', ')})`
   const { chunks } = await engine.vectors(sure ? lines : statement)
   const isJson = columns.map(({ type }) => type.alias === 'JSON')
-  const made = (row: readonly Cell[]): string =>
+  const lineOf = (row: readonly Cell[]): string =>
     `{${keys.map((key, k) => `${key}:${jsonForm(row[k] ?? null, isJson[k] ?? false)}`).join(',')}}`
   async function* texts(): AsyncGenerator<readonly string[]> {
     for await (const chunk of chunks) {
-      const told = sure ? (chunk.getColumnValues(columns.length) as readonly (string | null)[]) : []
+      const sureLines = sure ? (chunk.getColumnValues(columns.length) as readonly (string | null)[]) : []
       filled.addChunk(chunk)
-      if (sure && !told.includes(null)) yield told as readonly string[]
+      if (sure && !sureLines.includes(null)) yield sureLines as readonly string[]
       else {
         const cells = columns.map((_, k) => chunk.getColumnValues(k).map(cell))
-        yield Array.from({ length: chunk.rowCount }, (_, i) => told[i] ?? made(cells.map((held) => held[i] ?? null)))
+        yield Array.from(
+          { length: chunk.rowCount },
+          (_, i) => sureLines[i] ?? lineOf(cells.map((column) => column[i] ?? null)),
+        )
       }
     }
   }
   return { names: called, filled, lines: texts() }
 }
 
-/** Texts one after the other, by halves: one by one the engine would hold as many beginnings of each row as it has columns. */
+/**
+ * Texts one after the other, by halves: one by one the engine would hold as many beginnings of each row as it has
+ * columns.
+ */
 function joined(parts: readonly string[]): string {
   const half = Math.ceil(parts.length / 2)
   return parts.length < 2 ? (parts[0] ?? '') : `(${joined(parts.slice(0, half))} || ${joined(parts.slice(half))})`
 }
 
-/** The SQL of a value's JSON text, NULL where it is not sure to be that of `jsonForm`; undefined for types that are left to it. */
+/**
+ * The SQL of a value's JSON text, NULL where it is not sure to be that of `jsonForm`; undefined for types that are left
+ * to it.
+ */
 function sureForm(place: string, type: DuckDBType): string | undefined {
   const form = sureForms[type.typeId]
   if (form === undefined || (type.alias !== undefined && type.alias !== 'JSON')) return undefined
-  const own =
+  const ownSpelling =
     type.alias === 'JSON' ? `CASE WHEN NOT regexp_matches(${place}, '[\\r\\n]') THEN ${place} END` : form(place)
-  return `CASE WHEN ${place} IS NULL THEN 'null' ELSE ${own} END`
+  return `CASE WHEN ${place} IS NULL THEN 'null' ELSE ${ownSpelling} END`
 }
 
 const plain = (place: string): string => `CAST(${place} AS VARCHAR)`
 const quoted = (text: string): string => `'"' || ${text} || '"'`
 const wholeSql = (place: string): string =>
-  `CASE WHEN ${place} BETWEEN -9007199254740992 AND 9007199254740992 THEN ${plain(place)} ELSE ${quoted(plain(place))} END`
+  `CASE WHEN ${place} BETWEEN -9007199254740992 AND 9007199254740992 THEN ${plain(place)} ELSE ` +
+  `${quoted(plain(place))} END`
 /** Years of four digits. */
 const usual = (place: string, type: string): string =>
   `${place} >= ${type} '1000-01-01' AND ${place} < ${type} '9999-12-31'`
 const instant = (place: string, micros: string, type: string, zone: string): string =>
   `CASE WHEN ${usual(place, type)} THEN strftime(${micros}, '"%Y-%m-%dT%H:%M:%S.%f${zone}"') END`
-/** JavaScript and the engine write the same digits, but exponents from other places on, and the engine an end of `.0`. */
+/**
+ * JavaScript and the engine write the same digits, but exponents from other places on, and the engine an end of `.0`.
+ */
 const double = (place: string): string =>
   `CASE WHEN abs(${place}) BETWEEN 1e-4 AND 1e15 THEN CASE WHEN ${place} = trunc(${place})
     THEN CAST(CAST(${place} AS BIGINT) AS VARCHAR) ELSE ${plain(place)} END WHEN ${plain(place)} = '0.0' THEN '0' END`

@@ -41,7 +41,10 @@ export interface SessionOptions extends QueryOptions {
   readonly script?: string
   /** A word that nobody guesses, for askers that are not trusted: the views are made anew with it (`markedViews`). */
   readonly mark?: string | undefined
-  /** Whether the comments of that text are made whatever the query: they cost as much as the views, and few ask for them. */
+  /**
+   * Whether the comments of that text are made whatever the query: they cost as much as the views, and few ask for
+   * them.
+   */
   readonly commented?: boolean
   /** Whether files that this text names may be gone for good: views that cannot be made without them are left out. */
   readonly filesGone?: boolean
@@ -51,7 +54,9 @@ export interface SessionOptions extends QueryOptions {
   readonly before?: (engine: Engine) => Promise<void>
   /** The query that will run, which may ask for further variables; undefined where it is not known yet. */
   readonly query?: string | undefined
-  /** Whether plans keep every scan of a query: of one file the engine tells much by its statistics, and reads nothing. */
+  /**
+   * Whether plans keep every scan of a query: of one file the engine tells much by its statistics, and reads nothing.
+   */
   readonly wholePlans?: boolean
   /** Whether any variable may be set: those of a result that was stamped before. */
   readonly anyVariable?: boolean
@@ -59,8 +64,8 @@ export interface SessionOptions extends QueryOptions {
 
 /**
  * Opens `lake.duckdb` of a folder for reading: zone UTC, session variables set, no file outside the lake in reach. All
- * settings are locked before anything that is stored in the lake runs, for it may come from elsewhere. The session keeps
- * the snapshot that it opened; close it when done.
+ * settings are locked before anything that is stored in the lake runs, for it may come from elsewhere. The session
+ * keeps the snapshot that it opened; close it when done.
  */
 export async function openQuery(dataFolder: string, options: SessionOptions = {}): Promise<Engine> {
   const folder = resolve(dataFolder)
@@ -89,11 +94,11 @@ export async function openQuery(dataFolder: string, options: SessionOptions = {}
 }
 
 /** Closes what is held if the work fails. */
-export async function closing<T>(held: Disposable, work: () => Promise<T>): Promise<T> {
+export async function closing<T>(resource: Disposable, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    held[Symbol.dispose]()
+    resource[Symbol.dispose]()
     throw error
   }
 }
@@ -137,8 +142,8 @@ async function locked(engine: Engine, seen: ReadonlySet<string>, options: Sessio
 }
 
 /**
- * For askers that are not trusted: the views are made once, into a database of their own that is then opened read-only. No
- * statement of a session can exchange what the others read.
+ * For askers that are not trusted: the views are made once, into a database of their own that is then opened read-only.
+ * No statement of a session can exchange what the others read.
  */
 async function openFrozen(
   folder: string,
@@ -176,10 +181,10 @@ async function makeViews(
 ): Promise<Engine> {
   await options.before?.(engine)
   const commented = options.commented === true || /comment/i.test(options.query ?? '')
-  const made = await viewStatements(engine, options.script, commented)
-  if (options.filesGone === true) await runEach(engine, made)
+  const statementsOfViews = await viewStatements(engine, options.script, commented)
+  if (options.filesGone === true) await runEach(engine, statementsOfViews)
   // On a line of its own no semicolon falls into a comment.
-  else if (made.length > 0) await engine.run(made.join('\n;\n'))
+  else if (statementsOfViews.length > 0) await engine.run(statementsOfViews.join('\n;\n'))
   await refuseShadows(engine, folder)
   return engine
 }
@@ -214,8 +219,8 @@ export async function setMoment(engine: Engine, name: Clock, moment?: Moment, su
 }
 
 /**
- * The views of a lake that was moved or copied to where nothing can be written, as a text that names the files where they
- * are now; undefined for any other, whose views stand in the folder, or can.
+ * The views of a lake that was moved or copied to where nothing can be written, as a text that names the files where
+ * they are now; undefined for any other, whose views stand in the folder, or can.
  */
 export async function movedScript(folder: string): Promise<string | undefined> {
   const text = isWritable(folder) ? undefined : await textOf(inLake(folder, places.script))
@@ -276,7 +281,7 @@ async function builtFolder(engine: Engine, folder: string): Promise<string | und
     `SELECT 1 AS found FROM system.main.duckdb_views() AS v WHERE v.view_name = 'lake_info' AND NOT v.internal`,
   )
   if (views.length === 0) return undefined
-  const built = await toldFolder(engine)
+  const built = await reportedFolder(engine)
   if (built === undefined) return undefined
   if (isThere(built) && realPath(built) === realPath(folder)) return built
   throw usage(`lake ${folder}`, {
@@ -287,7 +292,7 @@ async function builtFolder(engine: Engine, folder: string): Promise<string | und
 }
 
 /** What `lake_info` says; it looks for the database in its folder, which a session in another one may not. */
-async function toldFolder(engine: Engine): Promise<string | undefined> {
+async function reportedFolder(engine: Engine): Promise<string | undefined> {
   try {
     const { text } = await admit(engine, 'SELECT folder FROM lake_info')
     const [row] = await engine.rows(text)
@@ -312,19 +317,19 @@ async function refuseShadows(engine: Engine, folder: string): Promise<void> {
 }
 
 /**
- * The statements of a stored `lake.sql`: views and macros are made, settings are left as they are, all else is refused. Each
- * alone is one statement to the engine, too; so they are no others when they run in one go, which is much faster.
+ * The statements of a stored `lake.sql`: views and macros are made, settings are left as they are, all else is refused.
+ * Each alone is one statement to the engine, too; so they are no others when they run in one go, which is much faster.
  */
 async function viewStatements(engine: Engine, script: string, commented: boolean): Promise<readonly string[]> {
-  const made: string[] = []
+  const failures: string[] = []
   for (const { text } of statementsOf(script)) {
     const words = openingWords(text, 4).join(' ')
     if (words.startsWith('SET ') || (!commented && words.startsWith('COMMENT ON '))) continue
     const makes = /^(?:COMMENT ON|CREATE (?:OR REPLACE )?(?:SCHEMA|VIEW|MACRO)) /.test(`${words} `)
     if (!makes || (await engine.parse(text)) !== 1) throw refusalOf(words.split(' ')[0] ?? '')
-    made.push(text)
+    failures.push(text)
   }
-  return made
+  return failures
 }
 
 /** Makes what can be made of views over files of which some are gone: a query that needs another one finds none. */
@@ -372,7 +377,9 @@ async function lock(engine: Engine, seen: ReadonlySet<string>): Promise<void> {
   await engine.run(`SET lock_configuration = true`)
 }
 
-/** Does work on a session as if `as_of` were another instant, or none, and sets it again; `subject` is what named it. */
+/**
+ * Does work on a session as if `as_of` were another instant, or none, and sets it again; `subject` is what named it.
+ */
 export async function withAsOf<T>(engine: Engine, at: Moment | undefined, work: () => Promise<T>, subject?: string) {
   const [before] = await engine.rows<{ was: string | null; type: string }>(
     `SELECT getvariable('as_of')::VARCHAR AS was, typeof(getvariable('as_of')) AS type`,

@@ -31,7 +31,7 @@ const spelling = {
 
 /** What a command line knows as a session variable only. */
 const isSet = (name: string): boolean =>
-  Object.entries<OptionFact>(knowledgeOptions).some(([known, { set }]) => known === name && set === true)
+  Object.entries<OptionFact>(knowledgeOptions).some(([optionName, { set }]) => optionName === name && set === true)
 
 function field(name: string, value: string | undefined, mark: string): string {
   if (value === undefined) return name

@@ -185,7 +185,10 @@ export const decisionOptions = {
   decisions: { kind: 'records', about: 'instead of a calendar: ts and asset of each; further fields come back' },
 } as const satisfies Options
 
-/** Which points: what is left out is not restricted, but an interval or dimension is the catalogue's default; `*` means all. */
+/**
+ * Which points: what is left out is not restricted, but an interval or dimension is the catalogue's default; `*` means
+ * all.
+ */
 export const pointsOptions = {
   metrics: { kind: 'list', about: 'paths' },
   assets: { kind: 'list', about: 'assets' },
@@ -250,7 +253,9 @@ export interface JoinOptions {
   readonly followRenames?: boolean | undefined
 }
 
-/** Values of a table of options, as `readOptions` returns them. Derived, so that the table is the one list of options. */
+/**
+ * Values of a table of options, as `readOptions` returns them. Derived, so that the table is the one list of options.
+ */
 export type ReadOptions<Table extends Options> = {
   readonly [Name in keyof Table & string as Camel<Name>]?: Read<ChoiceOf<Table[Name]>>[Table[Name]['kind']] | undefined
 } & {

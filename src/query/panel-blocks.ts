@@ -8,7 +8,10 @@ import { runCancellable, type RunDeps, runScript } from './run.ts'
 
 /** What a cell costs while it is made: its point, its decision beside it, and what sorts both. */
 const cellBytes = 1024
-/** What each column takes while its rows go by, a block of it in the engine and texts of a chunk, and what the making takes at least. */
+/**
+ * What each column takes while its rows go by, a block of it in the engine and texts of a chunk, and what the making
+ * takes at least.
+ */
 const columnBytes = 0.6 * mega
 const leastBytes = 32 * mega
 /** So many metrics are told apart in one step. */
@@ -34,8 +37,8 @@ interface AskedPanel {
 
 /**
  * Makes the answer of a panel that is too large for the engine's memory block by block: some metrics at a time, and of
- * many decisions some. Each block's columns stand in a table, in the order of the decisions, which the engine spills; what
- * puts the tables side by side is streamed. Undefined where all can be made at once.
+ * many decisions some. Each block's columns stand in a table, in the order of the decisions, which the engine spills;
+ * what puts the tables side by side is streamed. Undefined where all can be made at once.
  */
 export async function inBlocks(panel: AskedPanel, run: RunDeps): Promise<Ready | undefined> {
   const { engine, spec, table, made } = panel

@@ -46,15 +46,18 @@ export interface Panel extends JoinOptions {
   /** Assets of the grid. */
   readonly assets?: string | readonly string[] | undefined
   /**
-   * Condition on the columns of the view `universe`, such as `status = 'active'`. Each `ts` then has a row for every product
-   * that met the condition at that time.
+   * Condition on the columns of the view `universe`, such as `status = 'active'`. Each `ts` then has a row for every
+   * product that met the condition at that time.
    */
   readonly universe?: string | undefined
-  /** Paths of metrics, or an object that names the columns: `{ price: 'price_usd' }`. `path#/pointer` selects a component. */
+  /**
+   * Paths of metrics, or an object that names the columns: `{ price: 'price_usd' }`. `path#/pointer` selects a
+   * component.
+   */
   readonly metrics: readonly string[] | Readonly<Record<string, string>>
   /**
-   * Columns of the view `universe`, such as `status` or `chains`, as known at each `ts`: of each product of `universe`, else
-   * of the product to which the asset was linked then. NULL if there was none.
+   * Columns of the view `universe`, such as `status` or `chains`, as known at each `ts`: of each product of `universe`,
+   * else of the product to which the asset was linked then. NULL if there was none.
    */
   readonly with?: readonly UniverseColumn[] | undefined
   /** Fields of each point: `v`, `o`, `t`, `available_at`, `age`. Default: `v`. */
@@ -106,10 +109,10 @@ export function partSql(spec: PanelSpec, table: string, first: number, last: num
 /** The CTE `wide` of a panel, and what it needs. */
 function askedSql(spec: PanelSpec, table: string, where = ''): string {
   const metrics = [...new Set(spec.metrics.map(({ metric }) => metric))]
-  const given = ['asked', quoteList(metrics), quote(spec.interval), ...optionsSql(spec)].join(', ')
+  const callArguments = ['asked', quoteList(metrics), quote(spec.interval), ...optionsSql(spec)].join(', ')
   return [
     `WITH asked AS MATERIALIZED (SELECT ${key}, asset, ts FROM ${quoteName(table)}${where}),`,
-    wideSql(cellsOf(spec), metrics, `pit_long(${given})`, key),
+    wideSql(cellsOf(spec), metrics, `pit_long(${callArguments})`, key),
   ].join('\n')
 }
 
@@ -130,7 +133,10 @@ export function optionsSql(spec: ReadOptions<typeof joinOptions>): readonly stri
   ]
 }
 
-/** The decisions that a relation of them stands for: itself, or what its instants are about; with columns of the registry. */
+/**
+ * The decisions that a relation of them stands for: itself, or what its instants are about; with columns of the
+ * registry.
+ */
 function decidedSql(spec: DecisionSpec, moments: string): string {
   const decided = spec.universe === undefined ? moments : membersSql(moments, spec.universe, key)
   const columns = registryColumns(spec)
@@ -146,7 +152,9 @@ export function registryColumns({
   return [...new Set<string>(columns)].filter((name) => !members.includes(name))
 }
 
-/** Decisions with columns of the registry: of the product of each row, else of the product that its asset was linked to. */
+/**
+ * Decisions with columns of the registry: of the product of each row, else of the product that its asset was linked to.
+ */
 function withRegistrySql(decided: string, columns: readonly string[], members: boolean): string {
   const product = members ? ', product_id AS _pit_product' : ''
   return `WITH _pit_decided AS MATERIALIZED (${decided}),
@@ -226,14 +234,14 @@ function keysOf(universe: string | undefined): readonly string[] {
 export const panelTable = { ...gridOptions, ...decisionOptions, ...panelOptions }
 
 /**
- * The panel that somebody asks for, in the names of a door. Its decisions are records or a grid among what was given, or
- * `source`: what a program or a command line names in its own way.
+ * The panel that somebody asks for, in the names of a door. Its decisions are records or a grid among what was given,
+ * or `source`: what a program or a command line names in its own way.
  */
 export function panelSpec(values: Readonly<Record<string, unknown>>, door: Door, source?: Decisions): PanelSpec {
   refuseEmpty(values, door, source)
   const { calendar, assets, decisions, interval = '24h', ...named } = readOptions(panelTable, values, door)
   const rest = { ...named, interval }
-  const sources = [source, calendar, decisions].filter((one) => one !== undefined)
+  const sources = [source, calendar, decisions].filter((choice) => choice !== undefined)
   if (sources.length !== 1)
     throw usage('panel', { expected: 'calendar or decisions', got: sources.length === 0 ? 'neither' : 'both' })
   const { universe } = rest
@@ -270,7 +278,7 @@ function refuseEmpty(
   door: Door,
   source?: Decisions,
 ) {
-  if ([metrics, calendar, decisions, source].some((one) => one !== undefined)) return
+  if ([metrics, calendar, decisions, source].some((choice) => choice !== undefined)) return
   const at = (name: string): string => optionAt(door, name)
   throw usage('panel', {
     expected: `${at('metrics')}, with ${at('calendar')} and ${at('assets')}, or with ${at('decisions')}`,
@@ -280,28 +288,28 @@ function refuseEmpty(
 
 /** The panel that a program asks for. */
 export function specOf({ decisions, latencySeconds, maxAgeSeconds, ...rest }: Panel): PanelSpec {
-  const given = {
+  const written = {
     ...rest,
     ...(latencySeconds !== undefined && { latency: `${latencySeconds}s` }),
     ...(maxAgeSeconds !== undefined && { maxAge: `${maxAgeSeconds}s` }),
   }
-  if (decisions === undefined || !('kind' in decisions)) return panelSpec({ ...given, decisions }, 'typescript')
+  if (decisions === undefined || !('kind' in decisions)) return panelSpec({ ...written, decisions }, 'typescript')
   const { since, until, step, assets } = decisions
-  return panelSpec({ ...given, calendar: { since, until, step }, assets }, 'typescript')
+  return panelSpec({ ...written, calendar: { since, until, step }, assets }, 'typescript')
 }
 
 /** Decisions given as records, each field with one type for all of them. */
 function decisionsFromList(instants: readonly Instant[], universe: string | undefined): Decisions {
   const types = Object.create(null) as Record<string, string>
   for (const name of keysOf(universe)) types[name] = 'VARCHAR'
-  for (const one of instants) {
-    for (const [name, value] of Object.entries(one)) {
+  for (const instant of instants) {
+    for (const [name, value] of Object.entries(instant)) {
       const seen = typeOf(name, value)
       if (seen !== undefined) types[name] = (types[name] ?? seen) === seen ? seen : 'VARCHAR'
     }
   }
   // What is null in all of them.
-  for (const name of instants.flatMap((one) => Object.keys(one))) types[name] ??= 'VARCHAR'
+  for (const name of instants.flatMap((instant) => Object.keys(instant))) types[name] ??= 'VARCHAR'
   return { kind: 'list', text: JSON.stringify(instants), types }
 }
 
@@ -321,27 +329,27 @@ function reader(path: string, texts: readonly string[] = []): string {
 }
 
 /**
- * Makes the table of decisions in a session; a file is read by an engine that runs nothing else. Refuses what a universe
- * cannot answer.
+ * Makes the table of decisions in a session; a file is read by an engine that runs nothing else. Refuses what a
+ * universe cannot answer.
  */
 export async function bringDecisions(engine: Engine, spec: PanelSpec, table: string, deps: RunDeps): Promise<void> {
   const { decisions, universe } = spec
   const isFile = decisions.kind === 'file'
   if (isFile) await bringFile(engine, decisions.path, spec, table, deps)
-  const given = isFile ? `FROM ${quoteName(table)}` : source(spec)
-  if (universe !== undefined) await checkMembers(engine, given, universe, deps)
+  const relation = isFile ? `FROM ${quoteName(table)}` : source(spec)
+  if (universe !== undefined) await checkMembers(engine, relation, universe, deps)
   else if (isFile && registryColumns(spec).length === 0) return
-  const sql = `CREATE OR REPLACE TEMP TABLE ${quoteName(table)} AS\n${decidedSql(spec, given)}`
+  const sql = `CREATE OR REPLACE TEMP TABLE ${quoteName(table)} AS\n${decidedSql(spec, relation)}`
   const { text } = await runScript(engine, sql, { ...deps, generated: true })
   await runCancellable(engine, text, deps, async () => engine.run(text))
 }
 
 async function bringFile(engine: Engine, path: string, spec: PanelSpec, table: string, deps: RunDeps): Promise<void> {
   const sql = source(spec)
-  using own = await Engine.open(':memory:')
+  using reader = await Engine.open(':memory:')
   try {
-    await checkFile(own, path, spec)
-    await carry(own, sql, engine, table)
+    await checkFile(reader, path, spec)
+    await carry(reader, sql, engine, table)
   } catch (cause) {
     const instant = unreadInstant(cause)
     if (instant !== undefined) readOption(knowledgeOptions.as_of, `--decisions ${path}`, instant)
@@ -364,8 +372,8 @@ const few = 16
 const together = 8
 
 /**
- * The CTE `wide`, and what it needs: of answers, a row for each decision and metric, a row for each decision and a column
- * for each cell.
+ * The CTE `wide`, and what it needs: of answers, a row for each decision and metric, a row for each decision and a
+ * column for each cell.
  */
 function wideSql(cells: readonly PanelCell[], metrics: readonly string[], answers: string, key: string): string {
   // A decision has one instant: with it among the keys the plan tells that nothing of a group is known later.
@@ -403,7 +411,7 @@ function table(name: string, keys: readonly string[], cells: readonly string[], 
   return [
     `${name} AS (`,
     `  SELECT ${keys.join(', ')},`,
-    cells.map((one) => `    ${one}`).join(',\n'),
+    cells.map((cell) => `    ${cell}`).join(',\n'),
     `  FROM ${from}`,
     `  GROUP BY ${by}`,
     ')',
@@ -425,8 +433,8 @@ const memberColumns: readonly string[] = [
 ]
 
 /**
- * The decisions about a universe: at each moment of a relation its members, each with the metric assets that it was linked
- * to then. A member without any is there, too: that nothing is measured of it does not make it disappear.
+ * The decisions about a universe: at each moment of a relation its members, each with the metric assets that it was
+ * linked to then. A member without any is there, too: that nothing is measured of it does not make it disappear.
  */
 export function membersSql(moments: string, condition: string, key: string): string {
   return `WITH _pit_moments AS (${moments}),

@@ -29,8 +29,8 @@ export async function parsedSql(engine: Engine, sql: string): Promise<ParsedSql>
 }
 
 /**
- * Whether a text is exactly one expression: what is parsed around it is that which stands around `true`. Nothing in it ends
- * the brackets that it is put into.
+ * Whether a text is exactly one expression: what is parsed around it is that which stands around `true`. Nothing in it
+ * ends the brackets that it is put into.
  */
 export async function isOneExpression(engine: Engine, text: string): Promise<boolean> {
   const around = async (expression: string): Promise<{ readonly count: number; readonly shell: string }> => {
@@ -42,8 +42,8 @@ export async function isOneExpression(engine: Engine, text: string): Promise<boo
       shell: JSON.stringify({ ...node, select_list: undefined }),
     }
   }
-  const given = await around(text)
-  return given.count === 1 && given.shell === (await around('true')).shell
+  const parsed = await around(text)
+  return parsed.count === 1 && parsed.shell === (await around('true')).shell
 }
 
 /** The statements of a text; none where the engine does not show them. */
@@ -60,10 +60,10 @@ export async function boundPlan(
   const [row] = await engine.rows<{ plan: string }>(
     `SELECT CAST(system.main.json_serialize_plan(${quote(sql)}, optimize := false) AS VARCHAR) AS plan`,
   )
-  const told = JSON.parse(row?.plan ?? '{}') as Node
-  const plans = told['plans']
-  if (told['error'] === false && Array.isArray(plans) && plans.length === 1) return { plan: plans[0] as Node }
-  return { why: typeof told['error_message'] === 'string' ? told['error_message'] : 'it is not told' }
+  const explained = JSON.parse(row?.plan ?? '{}') as Node
+  const plans = explained['plans']
+  if (explained['error'] === false && Array.isArray(plans) && plans.length === 1) return { plan: plans[0] as Node }
+  return { why: typeof explained['error_message'] === 'string' ? explained['error_message'] : 'it is not told' }
 }
 
 /** The SELECTs that a statement describes. */
@@ -137,8 +137,9 @@ const fileReader = /^(?:read_|parquet_|sniff_|glob$)/
 const namesTable = /^(?:pit_\w+|query_table)$/
 
 /**
- * What of a statement reads files by their own names, past the views; undefined where nothing does. A name with a dot or a
- * slash may be a file's wherever a CTE of that name does not reach, so no CTE excuses it; of any other the engine tells.
+ * What of a statement reads files by their own names, past the views; undefined where nothing does. A name with a dot
+ * or a slash may be a file's wherever a CTE of that name does not reach, so no CTE excuses it; of any other the engine
+ * tells.
  */
 export async function fileRead(engine: Engine, root: unknown): Promise<string | undefined> {
   const calls = [...callsIn(root)]
@@ -154,8 +155,8 @@ export async function fileRead(engine: Engine, root: unknown): Promise<string | 
      FROM (SELECT v.view_name AS name, v.schema_name AS schema, v.database_name AS db FROM system.main.duckdb_views() AS v
        UNION SELECT t.table_name, t.schema_name, t.database_name FROM system.main.duckdb_tables() AS t)`,
   )
-  const known = new Set(rows.map(({ name }) => name))
-  return dotted.find((name) => !known.has(name.toLowerCase()))
+  const knownNames = new Set(rows.map(({ name }) => name))
+  return dotted.find((name) => !knownNames.has(name.toLowerCase()))
 }
 
 /** `fileRead` of a whole script, which also makes what it reads. */
@@ -179,17 +180,20 @@ function wholeNames(root: unknown): readonly string[] {
 }
 
 /** The argument that names a relation, as the engine binds it: by name in any place, else the first. */
-function relationOf({ arguments: given }: Call): unknown {
-  return given.find((node) => aliasOf(node) === 'decisions') ?? given.find((node) => aliasOf(node) === '')
+function relationOf({ arguments: operands }: Call): unknown {
+  return operands.find((node) => aliasOf(node) === 'decisions') ?? operands.find((node) => aliasOf(node) === '')
 }
 
-/** A macro of the lake with an argument that is computed, where its text would be taken up; a condition asks nothing else. */
+/**
+ * A macro of the lake with an argument that is computed, where its text would be taken up; a condition asks nothing
+ * else.
+ */
 export function computedIn(root: unknown): string | undefined {
   const asks = (node: unknown): boolean => [...nodesOf(node)].some(({ type }) => type === 'SUBQUERY')
   const isCondition = (name: string, node: unknown, at: number): boolean =>
     name === 'pit_universe' && (aliasOf(node) === 'members' || (at === 1 && aliasOf(node) === ''))
-  const computed = ({ name, arguments: given }: Call): boolean =>
-    given.some((node, at) => (isCondition(name, node, at) ? asks(node) : !isPlain(node)))
+  const computed = ({ name, arguments: operands }: Call): boolean =>
+    operands.some((node, at) => (isCondition(name, node, at) ? asks(node) : !isPlain(node)))
   return [...callsIn(root)].find((call) => /^(?:pit_\w+|resample)$/.test(call.name) && computed(call))?.name
 }
 
@@ -212,7 +216,10 @@ function named(node: unknown): readonly string[] | undefined {
   return text === undefined ? undefined : [text]
 }
 
-/** What a statement, or the body of a macro, names of files of its own: texts anywhere, tables by name, and the function that computes a name. */
+/**
+ * What a statement, or the body of a macro, names of files of its own: texts anywhere, tables by name, and the function
+ * that computes a name.
+ */
 export function filesNamed(root: unknown, macro: boolean) {
   const computed = [...callsIn(root)].some((call) => {
     if (call.name === 'query_table' || fileReader.test(call.name)) return !isWritten(call.arguments[0])
@@ -243,8 +250,8 @@ export async function variablesIn(engine: Engine, script: string): Promise<Reado
 /** The text of a constant; undefined for anything else. */
 export function constantText(node: unknown): string | undefined {
   const { class: kind, value } = (node ?? {}) as Node
-  const held = (value as Node | undefined)?.['value']
-  return kind === 'CONSTANT' && typeof held === 'string' ? held : undefined
+  const constant = (value as Node | undefined)?.['value']
+  return kind === 'CONSTANT' && typeof constant === 'string' ? constant : undefined
 }
 
 /** Every constant text of a tree, each once. */
@@ -259,8 +266,8 @@ function aliasOf(node: unknown): string {
 }
 
 /** The options that a call of a join names with `=`, which compares, instead of `:=`. */
-export function comparedOptions({ arguments: given }: Call, options: ReadonlySet<string>): readonly string[] {
-  return given.flatMap((node) => {
+export function comparedOptions({ arguments: operands }: Call, options: ReadonlySet<string>): readonly string[] {
+  return operands.flatMap((node) => {
     const { type, left } = (node ?? {}) as Node
     const name = type === 'COMPARE_EQUAL' ? columnName(left)?.split('.').at(-1)?.toLowerCase() : undefined
     return name !== undefined && options.has(name) ? [name] : []
@@ -276,14 +283,14 @@ export class Remembered<T> {
 
   /** The answer to that text; one that cannot be had is asked for again. */
   async of(engine: Engine, text: string, find: () => Promise<T>): Promise<T> {
-    const held = this.#cached.get(engine.database) ?? new Map<string, T>()
-    this.#cached.set(engine.database, held)
-    const known = held.get(text)
-    if (known !== undefined) return known
+    const cachedTexts = this.#cached.get(engine.database) ?? new Map<string, T>()
+    this.#cached.set(engine.database, cachedTexts)
+    const cached = cachedTexts.get(text)
+    if (cached !== undefined) return cached
     const found = await find()
-    const [oldest] = held.keys()
-    if (held.size >= most && oldest !== undefined) held.delete(oldest)
-    held.set(text, found)
+    const [oldest] = cachedTexts.keys()
+    if (cachedTexts.size >= most && oldest !== undefined) cachedTexts.delete(oldest)
+    cachedTexts.set(text, found)
     return found
   }
 }
@@ -300,12 +307,12 @@ const asking = new Remembered<ReadonlySet<string>>()
 
 /** Whether statements name a view or macro, another than `but`, that asks for a session variable. */
 export async function asksFor(engine: Engine, trees: unknown, variable: string, but = ''): Promise<boolean> {
-  const asked = quote(`getvariable('${variable}')`)
+  const limitText = quote(`getvariable('${variable}')`)
   // To tell the texts of all macros takes the engine longer than most questions.
   const names = await asking.of(engine, `${variable} ${but}`, async () => {
     const rows = await engine.rows<{ name: string }>(
-      `SELECT view_name AS name FROM system.main.duckdb_views() AS v WHERE contains(sql, ${asked}) AND view_name <> ${quote(but)}
-       UNION SELECT function_name FROM system.main.duckdb_functions() AS f WHERE contains(macro_definition, ${asked})`,
+      `SELECT view_name AS name FROM system.main.duckdb_views() AS v WHERE contains(sql, ${limitText}) AND view_name <> ${quote(but)}
+       UNION SELECT function_name FROM system.main.duckdb_functions() AS f WHERE contains(macro_definition, ${limitText})`,
     )
     return new Set(rows.map(({ name }) => name))
   })

@@ -22,8 +22,8 @@ export function projectStatement(
 
 const forms: Readonly<Record<Target, (place: string, type: DuckDBType) => string>> = {
   parquet: (place, type) => {
-    const kept = keptType(type)
-    return kept === undefined ? place : `CAST(${place} AS ${kept})`
+    const keptColumn = keptType(type)
+    return keptColumn === undefined ? place : `CAST(${place} AS ${keptColumn})`
   },
   compat: (place, type) => {
     if (asMicros.has(type.typeId)) return `CAST(${place} AS TIMESTAMP)`
@@ -43,13 +43,18 @@ const forms: Readonly<Record<Target, (place: string, type: DuckDBType) => string
 const figures = typesOf(`BOOLEAN TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT
   FLOAT DOUBLE DECIMAL DATE TIME TIMESTAMP`)
 
-/** Text that a spreadsheet shows and does not run: no control signs but tab and line end, `'` before what begins a formula. */
+/**
+ * Text that a spreadsheet shows and does not run: no control signs but tab and line end, `'` before what begins a
+ * formula.
+ */
 function spreadsheetText(place: string): string {
   const clean = `regexp_replace(CAST(${place} AS VARCHAR), '[\\x00-\\x08\\x0B-\\x1F\\x7F-\\x{9F}]', '', 'g')`
   return `regexp_replace(${clean}, '^(\\s*[=+\\-@＝＋－＠\\t])', '''\\1')`
 }
 
-/** Name of a column that a spreadsheet shows and does not run: no control signs, `'` before the beginning of a formula. */
+/**
+ * Name of a column that a spreadsheet shows and does not run: no control signs, `'` before the beginning of a formula.
+ */
 function spreadsheetName(name: string): string {
   const clean = name.replaceAll(/\p{Cc}/gu, '')
   return /^\s*[=+\-@＝＋－＠]/.test(clean) ? `'${clean}` : clean
@@ -57,10 +62,16 @@ function spreadsheetName(name: string): string {
 
 /** `2024-03-01T00:00:00.000000Z`; the two infinities as DuckDB calls them. */
 export function instantText(place: string): string {
-  return `CASE WHEN isfinite(${place}) THEN strftime(timezone('UTC', ${place}), '%Y-%m-%dT%H:%M:%S.%fZ') ELSE CAST(${place} AS VARCHAR) END`
+  return (
+    `CASE WHEN isfinite(${place}) THEN strftime(timezone('UTC', ${place}), '%Y-%m-%dT%H:%M:%S.%fZ') ELSE ` +
+    `CAST(${place} AS VARCHAR) END`
+  )
 }
 
-/** The type that Parquet keeps whole where it would bend this one, or a part of it; undefined where it keeps it as it is. */
+/**
+ * The type that Parquet keeps whole where it would bend this one, or a part of it; undefined where it keeps it as it
+ * is.
+ */
 function keptType(type: DuckDBType): string | undefined {
   const wholeType = (part: DuckDBType): string => keptType(part) ?? String(part)
   const around = (text: string, ...parts: readonly DuckDBType[]): string | undefined =>
@@ -140,11 +151,11 @@ export function csvField(text: string | null): string {
 
 /** Names that are each there once: the second `a` becomes `a_1`. */
 export function distinctNames(names: readonly string[]): readonly string[] {
-  const taken = new Set<string>()
+  const takenNames = new Set<string>()
   return names.map((name) => {
     let free = name
-    for (let n = 1; taken.has(free.toLowerCase()); n++) free = `${name}_${n}`
-    taken.add(free.toLowerCase())
+    for (let n = 1; takenNames.has(free.toLowerCase()); n++) free = `${name}_${n}`
+    takenNames.add(free.toLowerCase())
     return free
   })
 }

@@ -75,7 +75,7 @@ export interface JudgedQuestion {
   /** What is to be said before the answer. */
   readonly notes: readonly Note[]
   /** What is to be said behind it, once it is known how much it tells. */
-  readonly doubts: (told: Extent) => Promise<readonly Note[]>
+  readonly doubts: (extent: Extent) => Promise<readonly Note[]>
   /** Takes back what it made in the session, where others ask after it. */
   readonly drop: () => Promise<void>
 }
@@ -146,14 +146,15 @@ async function judgeDecided(
   const spec = 'panel' in question ? question.panel : question.join
   const table = await freeName(engine, 'decisions')
   const { decisions, query } = sqlOver(table)
-  const made = [table]
+  const createdTables = [table]
   const drop = async (): Promise<void> => {
-    for (const name of made) await engine.run(`DROP TABLE IF EXISTS temp.${quoteName(name)}`)
+    for (const name of createdTables) await engine.run(`DROP TABLE IF EXISTS temp.${quoteName(name)}`)
   }
   try {
     await bringDecisions(engine, spec, table, run)
     const scriptAnswer = await runScript(engine, query, { ...run, generated: true })
-    const ready = ('panel' in question && (await inBlocks({ engine, spec, table, made }, run))) || scriptAnswer
+    const ready =
+      ('panel' in question && (await inBlocks({ engine, spec, table, made: createdTables }, run))) || scriptAnswer
     const what = { sql: `${decisions};\n${query}`, ready, parameters: undefined, by: 'asset' }
     if (run.withoutNotes) return { ...withoutNotes(what), drop }
     const noticed = await noticingSql(engine, query, 0, run)
@@ -177,12 +178,12 @@ async function judgeDecided(
       { code: 'no-member', subject: universe },
       ...(await notesOf(engine, await membersIn(engine, universe), notices.cut)),
     ]
-    const late = async (told: Extent): Promise<readonly Note[]> => {
-      if (told.rows > 0 || spec.universe === undefined) {
+    const late = async (extent: Extent): Promise<readonly Note[]> => {
+      if (extent.rows > 0 || spec.universe === undefined) {
         const empty = columns.filter((name) =>
-          told.empty.some(({ column, everywhere }) => everywhere && column === name),
+          extent.empty.some(({ column, everywhere }) => everywhere && column === name),
         )
-        return [...(await judged.doubts(told)), ...(await columnNotes(engine, spec, table, empty))]
+        return [...(await judged.doubts(extent)), ...(await columnNotes(engine, spec, table, empty))]
       }
       return distinctNotes([...judged.notes, ...(await noMembers(spec.universe))]).slice(judged.notes.length)
     }
@@ -193,7 +194,10 @@ async function judgeDecided(
   }
 }
 
-/** Notes on columns of the registry that are NULL in all rows of an answer: what there is of them, or which assets are linked. */
+/**
+ * Notes on columns of the registry that are NULL in all rows of an answer: what there is of them, or which assets are
+ * linked.
+ */
 async function columnNotes(
   engine: Engine,
   { universe }: PanelSpec,
@@ -201,8 +205,10 @@ async function columnNotes(
   empty: readonly string[],
 ): Promise<readonly Note[]> {
   if (empty.length === 0) return []
-  const there = async (value: string, view: string): Promise<readonly string[]> => {
-    const sql = `SELECT DISTINCT CAST(${value} AS VARCHAR) AS value FROM ${view} WHERE ${value} IS NOT NULL ORDER BY ALL LIMIT 6`
+  const valuesOfView = async (value: string, view: string): Promise<readonly string[]> => {
+    const sql =
+      `SELECT DISTINCT CAST(${value} AS VARCHAR) AS value FROM ${view} WHERE ${value} IS NOT NULL ORDER BY ALL ` +
+      'LIMIT 6'
     return (await engine.rows<{ value: string }>(sql)).map((row) => row.value)
   }
   const noted = (code: 'no-link' | 'no-registry-column', subject: string, names: readonly string[]): Note => ({
@@ -210,14 +216,22 @@ async function columnNotes(
     subject,
     ...(names.length > 0 && { there: names }),
   })
-  const asked = `SELECT asset AS asset, ts FROM ${quoteName(table)}`
-  const found = `WITH _pit_listed AS (${asked}) SELECT 1 AS linked FROM pit_registry('_pit_listed') WHERE product_id IS NOT NULL LIMIT 1`
+  const askedSql = `SELECT asset AS asset, ts FROM ${quoteName(table)}`
+  const found =
+    `WITH _pit_listed AS (${askedSql}) SELECT 1 AS linked FROM pit_registry('_pit_listed') WHERE product_id IS ` +
+    'NOT NULL LIMIT 1'
   const isLinked = universe !== undefined || (await engine.rows(found)).length > 0
   if (!isLinked)
     return [
-      noted('no-link', empty.join(', '), await there('metric_asset', '(FROM links WHERE product_id IS NOT NULL)')),
+      noted(
+        'no-link',
+        empty.join(', '),
+        await valuesOfView('metric_asset', '(FROM links WHERE product_id IS NOT NULL)'),
+      ),
     ]
-  return await Promise.all(empty.map(async (name) => noted('no-registry-column', name, await there(name, 'universe'))))
+  return await Promise.all(
+    empty.map(async (name) => noted('no-registry-column', name, await valuesOfView(name, 'universe'))),
+  )
 }
 
 /** A question that may run, without what is to be noted of it. */
@@ -234,17 +248,18 @@ async function noticing(
   { engine, run, cut }: Notices,
   { notes: early, doubts }: QueryNotes,
 ): Promise<JudgedQuestion> {
-  const ask = async (asked: AskedNotes): Promise<readonly Note[]> => distinctNotes(await notesOf(engine, asked, cut))
+  const ask = async (notesAsked: AskedNotes): Promise<readonly Note[]> =>
+    distinctNotes(await notesOf(engine, notesAsked, cut))
   // Of later versions nothing is told where an instant is mandatory.
   const behind = cut ? [] : await behindNotes(run.folder)
   const notes = [...behind, ...(await runCancellable(engine, what.sql, run, async () => ask(early)))]
-  const late = async (told: Extent): Promise<readonly Note[]> =>
-    distinctNotes([...notes, ...(await ask(await doubts(told)))]).slice(notes.length)
+  const late = async (extent: Extent): Promise<readonly Note[]> =>
+    distinctNotes([...notes, ...(await ask(await doubts(extent)))]).slice(notes.length)
   const drop = async (): Promise<void> => undefined
   return {
     ...what,
     notes,
-    doubts: async (told) => await runCancellable(engine, what.sql, run, async () => late(told)),
+    doubts: async (extent) => await runCancellable(engine, what.sql, run, async () => late(extent)),
     drop,
   }
 }
@@ -269,11 +284,12 @@ async function behindNotes(folder: string): Promise<readonly Note[]> {
 /** A name that no table and no view of the session bears. */
 async function freeName(engine: Engine, stem: string): Promise<string> {
   const rows = await engine.rows<{ name: string }>(
-    'SELECT table_name AS name FROM system.main.duckdb_tables() UNION ALL SELECT view_name FROM system.main.duckdb_views()',
+    'SELECT table_name AS name FROM system.main.duckdb_tables() UNION ALL SELECT view_name FROM ' +
+      'system.main.duckdb_views()',
   )
-  const taken = new Set(rows.map(({ name }) => name.toLowerCase()))
+  const takenNames = new Set(rows.map(({ name }) => name.toLowerCase()))
   for (let n = 0; ; n++) {
     const name = n === 0 ? stem : `${stem}${n}`
-    if (!taken.has(name)) return name
+    if (!takenNames.has(name)) return name
   }
 }

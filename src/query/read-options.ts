@@ -10,8 +10,9 @@ import type { Engine } from '../lake/store/engine.ts'
 import { variablesIn } from './parse-tree.ts'
 
 /**
- * What was said with a question, read by the table that describes it; the same words are refused at every door, where the
- * option is named as it is typed there. A text stands for a list, a switch or a grid, too, as addresses and flags write them.
+ * What was said with a question, read by the table that describes it; the same words are refused at every door, where
+ * the option is named as it is typed there. A text stands for a list, a switch or a grid, too, as addresses and flags
+ * write them.
  */
 export function readOptions<Table extends Options>(
   table: Table,
@@ -44,18 +45,18 @@ export function readOption(fact: OptionFact, subject: string, value: unknown): u
 }
 
 /** Whether two values of an option say the same. */
-export function saysSame(table: Options, name: string, one: unknown, other: unknown): boolean {
+export function saysSame(table: Options, name: string, first: unknown, other: unknown): boolean {
   const fact = Object.hasOwn(table, name) ? table[name] : undefined
   const read = (value: unknown): unknown => (fact === undefined ? value : readOption(fact, name, value))
-  return isDeepStrictEqual(read(one), read(other))
+  return isDeepStrictEqual(read(first), read(other))
 }
 
 /** Splits given options, in snake case, into those that a table describes and the rest. */
 export function splitKnownOptions(table: Options, given: Readonly<Record<string, unknown>>) {
-  const [own, rest] = [true, false].map((mine) =>
+  const [matching, rest] = [true, false].map((mine) =>
     Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(table, name) === mine)),
   )
-  return { own: own ?? {}, rest: rest ?? {} }
+  return { own: matching ?? {}, rest: rest ?? {} }
 }
 
 /** What each kind wants, in words. */
@@ -112,7 +113,7 @@ const readers: Readonly<Record<OptionKind, Reader>> = {
   choices: (subject, value, fact) => {
     const list = parts(value)
     return list !== undefined && list.length > 0
-      ? list.map((one) => chosen(subject, one, fact))
+      ? list.map((choice) => chosen(subject, choice, fact))
       : refuse(subject, value, fact)
   },
   metrics: readMetrics,
@@ -131,8 +132,8 @@ const readers: Readonly<Record<OptionKind, Reader>> = {
   },
   records: (subject, value, fact, door) => {
     if (!Array.isArray(value) || (value.length === 0 && door === 'fields')) return refuse(subject, value, fact)
-    for (const [n, one] of value.entries()) {
-      const at: unknown = isObject(one) ? one['ts'] : undefined
+    for (const [n, element] of value.entries()) {
+      const at: unknown = isObject(element) ? element['ts'] : undefined
       // A program may hold a decision whose instant it does not know: nothing was knowable at it.
       const good = at === null ? door === 'typescript' : at instanceof Date || (isText(at) && isInstant(at))
       if (!good) return refuse(`${subject}.${n}.ts`, at, instantFact)
@@ -152,11 +153,11 @@ function isInstant(text: string): boolean {
 function parts(value: unknown): readonly string[] | undefined {
   const list: readonly unknown[] | undefined =
     typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : undefined
-  return list?.every(isText) ? list.map((one) => one.trim()) : undefined
+  return list?.every(isText) ? list.map((element) => element.trim()) : undefined
 }
 
 function chosen(subject: string, value: unknown, fact: OptionFact): string {
-  return fact.choices?.find((one) => one === value) ?? refuse(subject, value, fact)
+  return fact.choices?.find((choice) => choice === value) ?? refuse(subject, value, fact)
 }
 
 function readMetrics(subject: string, value: unknown, fact: OptionFact) {
@@ -192,11 +193,13 @@ export async function findUnusedNames(
   script: string,
 ): Promise<readonly string[]> {
   const strange = names.filter((name) => !knownVariables.includes(name.toLowerCase()))
-  const asked = strange.length === 0 ? new Set() : await variablesIn(engine, script)
-  return strange.filter((name) => !asked.has(name.toLowerCase()))
+  const variables = strange.length === 0 ? new Set() : await variablesIn(engine, script)
+  return strange.filter((name) => !variables.has(name.toLowerCase()))
 }
 
-/** A misspelt name would change nothing, in silence; before a query is known only those that are near are `surely` one. */
+/**
+ * A misspelt name would change nothing, in silence; before a query is known only those that are near are `surely` one.
+ */
 export function refuseStrange(names: readonly string[], surely = true): void {
   const first = names.find((name) => surely || suggestion(name, knownVariables) !== undefined)
   if (first === undefined) return

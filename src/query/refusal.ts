@@ -143,15 +143,15 @@ function moved(message: string, failure: Failure, cause: Error): LakeError | und
 }
 
 function forbidden(kind: string, text: string, cause: Error): LakeError | undefined {
-  const said = (expected: string, next: string): LakeError => usage('SQL', { expected, got, next, cause })
+  const usageError = (expected: string, next: string): LakeError => usage('SQL', { expected, got, next, cause })
   const got = /statement of type "(\w+)"/.exec(text)?.[1] ?? text.replace(/ - file system.*$/, '')
-  if (/read-only mode/.test(text)) return said('a query that only reads', temporaryOnly)
+  if (/read-only mode/.test(text)) return usageError('a query that only reads', temporaryOnly)
   if (kind === 'Permission' && text.includes('disabled by configuration'))
-    return said(
+    return usageError(
       'files of the lake',
       'a session reads the lake alone; `panel --decisions FILE` brings a table along, `--out` writes a result',
     )
-  return /configuration has been locked/.test(text) ? said('SET VARIABLE only', settingsFixed) : undefined
+  return /configuration has been locked/.test(text) ? usageError('SET VARIABLE only', settingsFixed) : undefined
 }
 
 function lacking(message: string, cause: Error): LakeError | undefined {
@@ -191,10 +191,10 @@ function otherwise(text: string, subject: string, cause: Error): LakeError | und
     const expected = `an interval (${intervals.join(', ')})`
     return usage('SQL', { expected, got: interval, next: hint(interval, intervals), cause })
   }
-  const [, lack = '', got = '', there = ''] = /^(\S+ has no \w+) (.*), but (.*)$/.exec(text) ?? []
+  const [, lack = '', got = '', alternatives = ''] = /^(\S+ has no \w+) (.*), but (.*)$/.exec(text) ?? []
   if (lack === '') return undefined
-  const known = there.split(',')
-  return usage(`${subject}: ${lack} ${got}`, { expected: known.join(', '), next: hint(got, known), cause })
+  const knownNames = alternatives.split(',')
+  return usage(`${subject}: ${lack} ${got}`, { expected: knownNames.join(', '), next: hint(got, knownNames), cause })
 }
 
 /** The text that the engine could read no instant from. */
@@ -242,7 +242,7 @@ function wrongCall(text: string, { statement }: Failure, subject: string, cause:
   const [, macro = '', signature] =
     /^Macro (\w+)\(\) does not support the supplied arguments\..*Candidate macros: \1\((.*)\)$/s.exec(text) ?? []
   if (signature === undefined) return undefined
-  const parameters = signature.split(', ').map((one) => one.split(' := '))
+  const parameters = signature.split(', ').map((parameter) => parameter.split(' := '))
   const names = parameters.flatMap(([name = '']) => [name])
   const options = parameters.flatMap(([name = '', value]) => (value === undefined ? [] : [name]))
   const strange = optionsIn(statement, macro).find((name) => !names.includes(name.toLowerCase()))
@@ -275,7 +275,9 @@ function optionsIn(statement: string, macro: string): readonly string[] {
   })
 }
 
-/** Fatal error of DuckDB, after which it answers no query: `caused` by this query, or `met` because of an earlier one. */
+/**
+ * Fatal error of DuckDB, after which it answers no query: `caused` by this query, or `met` because of an earlier one.
+ */
 export type EngineLoss = 'caused' | 'met'
 
 /** How an error reports that DuckDB answers nothing more in this process; undefined if it goes on. */

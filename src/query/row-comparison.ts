@@ -3,15 +3,18 @@ import { Engine, quoteName } from '../lake/store/engine.ts'
 import { fileSql } from './views/relations.ts'
 import type { Filled } from './filled-columns.ts'
 
-/** How many rows only the one and only the other table has, each as often as it stands there; undefined where their columns differ. */
-export async function rowsBeside(session: Engine, one: string, other: string) {
-  const columns = await columnNames(session, one)
+/**
+ * How many rows only the one and only the other table has, each as often as it stands there; undefined where their
+ * columns differ.
+ */
+export async function rowsBeside(session: Engine, firstTable: string, other: string) {
+  const columns = await columnNames(session, firstTable)
   if (columns.join('\n') !== (await columnNames(session, other)).join('\n')) return undefined
   const list = columns.map((name) => bitsText(quoteName(name))).join(', ')
   const only = (left: string, right: string): string =>
     `(SELECT count(*) FROM (SELECT ${list} FROM ${left} EXCEPT ALL SELECT ${list} FROM ${right}))`
   const [row] = await session.rows<{ l: bigint; r: bigint }>(
-    `SELECT ${only(one, other)} AS l, ${only(other, one)} AS r`,
+    `SELECT ${only(firstTable, other)} AS l, ${only(other, firstTable)} AS r`,
   )
   return [Number(row?.l), Number(row?.r)] as const
 }

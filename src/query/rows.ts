@@ -3,8 +3,8 @@ import { DataType, type Field, type Table, type Vector } from 'apache-arrow'
 /**
  * Turns an answer into plain objects of the type that you state.
  *
- * Timestamps and days are `Date`, an open end (`infinity` in SQL) is null. Whole numbers of 64 bits are `bigint`, decimals exact
- * texts, lists arrays, structs and maps objects.
+ * Timestamps and days are `Date`, an open end (`infinity` in SQL) is null. Whole numbers of 64 bits are `bigint`,
+ * decimals exact texts, lists arrays, structs and maps objects.
  *
  * @param table Answer of a lake.
  * @returns An object for each row.
@@ -27,7 +27,9 @@ export function rows<T = Record<string, unknown>>(table: Table): T[] {
   )
 }
 
-/** Reads a column place by place. Arrow itself fails at an instant that no number of milliseconds tells, as infinity is. */
+/**
+ * Reads a column place by place. Arrow itself fails at an instant that no number of milliseconds tells, as infinity is.
+ */
 function reader(type: DataType, column: Vector | null): (n: number) => unknown {
   if (!DataType.isTimestamp(type)) return (n) => plain(type, column?.get(n))
   const raw = column?.toArray() as BigInt64Array
@@ -41,17 +43,17 @@ function plain(type: DataType, value: unknown): unknown {
   if (DataType.isDecimal(type)) return decimal(value as Uint32Array, type.scale)
   if (DataType.isList(type) || DataType.isFixedSizeList(type)) {
     const [item] = type.children as readonly Field<DataType>[]
-    return item && [...(value as Vector)].map((one) => plain(item.type, one))
+    return item && [...(value as Vector)].map((element) => plain(item.type, element))
   }
   if (DataType.isStruct(type)) {
-    const types = new Map(type.children.map((one) => [one.name, one.type]))
+    const types = new Map(type.children.map((field) => [field.name, field.type]))
     const members = [...(value as Iterable<readonly [string, unknown]>)]
-    return Object.fromEntries(members.map(([name, one]) => [name, plain(types.get(name) as DataType, one)]))
+    return Object.fromEntries(members.map(([name, member]) => [name, plain(types.get(name) as DataType, member)]))
   }
   if (DataType.isMap(type)) {
-    const held = type.children[0]?.type.children[1] as Field<DataType>
+    const entryType = type.children[0]?.type.children[1] as Field<DataType>
     return Object.fromEntries(
-      [...(value as Iterable<readonly [string, unknown]>)].map(([key, one]) => [key, plain(held.type, one)]),
+      [...(value as Iterable<readonly [string, unknown]>)].map(([key, entry]) => [key, plain(entryType.type, entry)]),
     )
   }
   return value

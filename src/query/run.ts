@@ -35,10 +35,10 @@ export async function runScript(engine: Engine, sql: string, deps: RunDeps, para
   if (last === undefined) throw usage('SQL', { expected: 'a statement', got: 'nothing' })
   if (deps.mark !== undefined && statements.length > 1)
     throw usage('SQL', { expected: 'one SELECT', got: 'several statements' })
-  const checked = async (statement: ScriptStatement, given?: Parameters): Promise<Ready> => {
+  const checked = async (statement: ScriptStatement, parameters?: Parameters): Promise<Ready> => {
     const { text } = statement
     const origin = { script: sql, statement }
-    return await runCancellable(engine, text, deps, async () => admit(engine, text, given, deps.mark), origin)
+    return await runCancellable(engine, text, deps, async () => admit(engine, text, parameters, deps.mark), origin)
   }
   for (const statement of statements.slice(0, -1)) {
     const ready = await checked(statement)
@@ -73,8 +73,8 @@ export async function runCancellable<T>(
     const memory = optionAt(deps.door ?? 'terminal', 'memory')
     const failure = { statement: text, script, offset: origin?.statement.offset ?? 0, folder: deps.folder, memory }
     const metrics = unknownMetricIn(cause) === undefined ? [] : await metricsOf(engine)
-    const told = refusal(cause, { ...failure, generated: deps.generated ?? false, above: deps.above ?? 0, metrics })
-    throw deps.mark === undefined ? told : redactPaths(told, [deps.mark, deps.folder, engine.spill ?? ''])
+    const refused = refusal(cause, { ...failure, generated: deps.generated ?? false, above: deps.above ?? 0, metrics })
+    throw deps.mark === undefined ? refused : redactPaths(refused, [deps.mark, deps.folder, engine.spill ?? ''])
   } finally {
     busy = false
     signal?.removeEventListener('abort', cancel)

@@ -15,8 +15,8 @@ export interface CutScript {
 }
 
 /**
- * Cuts SQL at its semicolons into whole statements, and what follows the last `;` (blank when nothing does). Those in texts,
- * names and comments do not count. Comments alone are no statement.
+ * Cuts SQL at its semicolons into whole statements, and what follows the last `;` (blank when nothing does). Those in
+ * texts, names and comments do not count. Comments alone are no statement.
  */
 export function cutScript(sql: string): CutScript {
   const statements: ScriptStatement[] = []
@@ -67,7 +67,10 @@ export function writesInside(sql: string): boolean {
   return false
 }
 
-/** Counts the words of a text that are among these, written in capitals here; those in texts, names and comments do not count. */
+/**
+ * Counts the words of a text that are among these, written in capitals here; those in texts, names and comments do not
+ * count.
+ */
 export function countWords(sql: string, words: ReadonlySet<string>): number {
   let count = 0
   for (const { text } of tokens(sql)) if (words.has(text.toUpperCase())) count++
@@ -189,7 +192,9 @@ const names = String.raw`\(~${part}(?:~,~${part})*~\)`
 const end = String.raw`(?![\p{L}\p{N}_$])`
 const temporary = String.raw`CREATE (?:OR REPLACE )?(?:TEMP|TEMPORARY)`
 
-/** A pattern in which a space stands for blanks and `~` for none or some: the ASCII ones, which everybody reads alike. */
+/**
+ * A pattern in which a space stands for blanks and `~` for none or some: the ASCII ones, which everybody reads alike.
+ */
 function head(text: string): RegExp {
   return new RegExp(`^${text.replaceAll(/[ ~]/g, (mark) => String.raw`[ \t\r\n]${mark === ' ' ? '+' : '*'}`)}`, 'iu')
 }
@@ -197,7 +202,7 @@ function head(text: string): RegExp {
 type Reading = (rest: string, groups: readonly string[]) => Form | undefined
 
 const only = (probes: readonly string[], kind: string, planned: boolean): Form => ({ probes, kind, planned })
-const asked =
+const wanted =
   (kind: string, planned: boolean): Reading =>
   (rest) =>
     only([rest], kind, planned)
@@ -213,11 +218,11 @@ const ended =
 const statementKinds: readonly (readonly [head: RegExp, reading: Reading])[] = [
   [head(`SET VARIABLE ${part}~(?:=|TO${end})`), (rest) => only([`SELECT (${rest}\n)`], 'SET', true)],
   [head(`RESET VARIABLE ${part}`), ended('SET')],
-  [head(`${temporary} TABLE (?:IF NOT EXISTS )?${name}(?:~${names})?~AS${end}`), asked('CREATE', true)],
+  [head(`${temporary} TABLE (?:IF NOT EXISTS )?${name}(?:~${names})?~AS${end}`), wanted('CREATE', true)],
   [head(`${temporary} TABLE (?:IF NOT EXISTS )?${name}~(?=[(])`), columnsForm],
-  [head(`${temporary} VIEW (?:IF NOT EXISTS )?${name}(?:~${names})?~AS${end}`), asked('CREATE', false)],
+  [head(`${temporary} VIEW (?:IF NOT EXISTS )?${name}(?:~${names})?~AS${end}`), wanted('CREATE', false)],
   [head(`${temporary} (?:MACRO|FUNCTION) (?:IF NOT EXISTS )?${name}~(?=[(])`), macroForm],
-  [head(`INSERT INTO ${name}(?:~${names})?(?: BY (?:NAME|POSITION))?${end}`), asked('INSERT', true)],
+  [head(`INSERT INTO ${name}(?:~${names})?(?: BY (?:NAME|POSITION))?${end}`), wanted('INSERT', true)],
   [head(`UPDATE ${name} SET${end}`), (rest) => only([`SELECT ${rest}`], 'UPDATE', true)],
   [
     head(`DELETE FROM (${name})${end}`),
@@ -227,7 +232,9 @@ const statementKinds: readonly (readonly [head: RegExp, reading: Reading])[] = [
   [head('(?:BEGIN|START|COMMIT|END|ROLLBACK|ABORT)(?: (?:TRANSACTION|WORK))?'), ended('TRANSACTION')],
 ]
 
-/** First words of the statements above. A query begins with none of them, so its patterns need not be compiled: 30 ms. */
+/**
+ * First words of the statements above. A query begins with none of them, so its patterns need not be compiled: 30 ms.
+ */
 const firstWords = /^(?:SET|RESET|CREATE|INSERT|UPDATE|DELETE|DROP|BEGIN|START|COMMIT|END|ROLLBACK|ABORT)/i
 
 /** The form of a statement that begins with its first word; a SELECT where it is none of the others. */
@@ -266,12 +273,12 @@ function macroForm(rest: string): Form | undefined {
     const value = found ? parameter.slice(found[0].length) : parameter
     return value.trim() === '' ? [] : [`SELECT (${value}\n)`]
   })
-  const said = list.after.slice(body[0].length)
-  return only([...defaults, body[1] === undefined ? `SELECT (${said}\n)` : said], 'CREATE', false)
+  const remainder = list.after.slice(body[0].length)
+  return only([...defaults, body[1] === undefined ? `SELECT (${remainder}\n)` : remainder], 'CREATE', false)
 }
 
 /** The parts of a text in parentheses, between its commas, and what follows. */
 function inParentheses(text: string) {
   const cut = cutAtCommas(text)
-  return cut && { parts: cut.parts.filter((one) => opening(one) !== undefined), after: cut.after }
+  return cut && { parts: cut.parts.filter((part) => opening(part) !== undefined), after: cut.after }
 }

@@ -124,7 +124,7 @@ export function formatOf(file: string): Format | undefined {
 /** Refuses to write a format that does not compress to a file whose name says that it is compressed. */
 export function refuseFalseName(format: Format, file: string): void {
   if (formatFacts[format].compression !== undefined || !file.toLowerCase().endsWith('.gz')) return
-  const compressed = formats.find((one) => one === `${format}.gz`) ?? 'csv.gz'
+  const compressed = formats.find((known) => known === `${format}.gz`) ?? 'csv.gz'
   const expected = 'a file whose name does not end in .gz'
   throw usage(`--format ${format}`, { expected, got: file, next: `--format ${compressed} compresses` })
 }
@@ -272,7 +272,9 @@ function wrappable(ready: Ready): string {
 }
 
 async function writeCsv({ engine, ready, options: { safe, by } }: ResultWriting, sink: Sink): Promise<WrittenResult> {
-  const sql = `SELECT CAST(COLUMNS(*) AS VARCHAR) FROM (${projectStatement(wrappable(ready), ready.columns, safe === true ? 'safe csv' : 'csv')})`
+  const sql =
+    'SELECT CAST(COLUMNS(*) AS VARCHAR) FROM ' +
+    `(${projectStatement(wrappable(ready), ready.columns, safe === true ? 'safe csv' : 'csv')})`
   const { names, chunks, filled } = watchColumns(await engine.stream(sql), by)
   await sink(`${names.map(csvField).join(',')}\n`)
   for await (const { rows, columns } of chunks) {

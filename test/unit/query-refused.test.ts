@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { engineLossIn, refusal } from '../../src/query/refusal.ts'
-import { toldRefusal } from '../../src/interfaces/server/refusal.ts'
+import { reportedRefusal } from '../../src/interfaces/server/refusal.ts'
 import { refusedScalars } from '../../src/query/gate-lists.ts'
 
 const failure = { statement: 'SELECT 1', script: 'SELECT 1', offset: 0, folder: '/lake' }
@@ -91,7 +91,7 @@ test.each([
   expect(told).toMatchObject({ kind: 'incomplete' })
   expect(told.message).toMatch(typeof said === 'string' ? new RegExp(`^${said}$`) : said)
   // What nobody put into words before a door tells it reads the same there.
-  expect(toldRefusal(new Error(words)).kind).toBe(words.startsWith('Array') ? 'unexpected' : 'incomplete')
+  expect(reportedRefusal(new Error(words)).kind).toBe(words.startsWith('Array') ? 'unexpected' : 'incomplete')
 })
 
 test('a text that Node cannot hold is refused as one that is too long', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { reportOf, toldOf } from '../../src/interfaces/commands/verify.ts'
+import { reportOf, verdictText } from '../../src/interfaces/commands/verify.ts'
 import type { Difference } from '../../src/sources/metrics/verify-findings.ts'
 import type { VerifySummary } from '../../src/maintenance/upkeep/verify.ts'
 import { partOf } from '../helpers/part-of.ts'
@@ -74,9 +74,9 @@ const head = [
 const asked = 'asked      2 requests, 3 credits'
 
 test('the report for people lists files read and points compared, without empty parts', () => {
-  expect(toldOf(summary).split('\n')).toEqual([...head, asked, ''])
+  expect(verdictText(summary).split('\n')).toEqual([...head, asked, ''])
   const results = { ...summary.results, identical: 1200, appended: 1 }
-  expect(toldOf({ ...summary, results, points_added: 5, acknowledged: 2 }).split('\n')).toEqual([
+  expect(verdictText({ ...summary, results, points_added: 5, acknowledged: 2 }).split('\n')).toEqual([
     ...head,
     'results    1 appended, 1,200 identical',
     'appended   5 points',
@@ -88,7 +88,7 @@ test('the report for people lists files read and points compared, without empty 
 
 test('the report shows ten of each kind and the number of further ones', () => {
   const windows = { ...summary.windows, failed: 12, left: 1 }
-  const told = toldOf({
+  const told = verdictText({
     ...summary,
     windows,
     failures: Array.from({ length: 12 }, () => failure),
@@ -108,7 +108,7 @@ test('the report shows ten of each kind and the number of further ones', () => {
     'and 2 more: see --json or --report FILE',
     '',
   ])
-  expect(toldOf({ ...summary, damage: [damage] }).split('\n')).toEqual([
+  expect(verdictText({ ...summary, damage: [damage] }).split('\n')).toEqual([
     head[0]?.replace('all sound', '1 findings'),
     ...head.slice(1),
     asked,

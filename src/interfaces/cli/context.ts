@@ -39,7 +39,9 @@ export const boundingOptions = {
 /** Values of the options that select series. */
 type Selecting = OptionValues<typeof selectionOptions>
 
-/** What flags, environment and config file say together; from here on the process keeps to the memory that they name. */
+/**
+ * What flags, environment and config file say together; from here on the process keeps to the memory that they name.
+ */
 export function settingsOf({ options, env, cwd }: LocatedInput): Settings {
   const settings = endingAtOnce(() => resolveSettings({ flags: options, env, cwd }))
   const { memoryBytes, where } = settings
@@ -64,8 +66,8 @@ export async function readContext<Own extends LocatedInput>(call: Own): Promise<
 }
 
 /**
- * The built-in catalogue with these files, if the lake has room for them: for the built-in one alone it has; and what of
- * own data a lake holds.
+ * The built-in catalogue with these files, if the lake has room for them: for the built-in one alone it has; and what
+ * of own data a lake holds.
  */
 export async function checkedCatalogue(files: readonly string[], lake?: Pick<Settings, 'data'>): Promise<Catalogue> {
   const catalogue = endingAtOnce(() => loadCatalogue(files))
@@ -118,10 +120,10 @@ export async function selectionsOf(call: Call<typeof selectionOptions>): Promise
   const base = isUnselected.length > 0 ? isUnselected : await storedSelections(settings, catalogue)
   const next = 'name assets (`--assets BTC,ETH`) or write `select:` into pitlake.yaml'
   if (base.length === 0) throw usage('nothing is selected', { next })
-  return base.map((one) => ({
-    ...one,
-    since: since === undefined ? one.since : Math.max(since, one.since ?? since),
-    until: until === undefined ? one.until : Math.min(until, one.until ?? until),
+  return base.map((selection) => ({
+    ...selection,
+    since: since === undefined ? selection.since : Math.max(since, selection.since ?? since),
+    until: until === undefined ? selection.until : Math.min(until, selection.until ?? until),
   }))
 }
 

@@ -42,7 +42,9 @@ export function helpText(spec: ListedCommand): string {
   return `${build(spec).description(spec.summary).helpInformation()}${details}\nExit codes:\n${meanings.join('\n')}\n`
 }
 
-/** Paragraphs as lines of a terminal; what holds an indented line is a table, whose last column goes on below itself. */
+/**
+ * Paragraphs as lines of a terminal; what holds an indented line is a table, whose last column goes on below itself.
+ */
 function folded(text: string): string {
   const below = (line: string): string[] => wrapLine(line, /^ +\S+ {2,}/.exec(line)?.[0].length ?? 2)
   const fold = (paragraph: string): string[] =>
@@ -89,9 +91,9 @@ function complaint(spec: NamedCommand, error: CommanderError): Error {
   if (error.code === 'commander.unknownOption') {
     // Without its value: it might be a key.
     const got = (/'([^']+)'/.exec(message)?.[1] ?? message).replace(/=.*$/s, '')
-    const known = optionsOf(spec)
-    const names = known.map(({ flags }) => longOf(flags))
-    const word = known.find(({ kind }) => kind.name === 'choice' && kind.words?.includes(got.slice(2)))
+    const knownOptions = optionsOf(spec)
+    const names = knownOptions.map(({ flags }) => longOf(flags))
+    const word = knownOptions.find(({ kind }) => kind.name === 'choice' && kind.words?.includes(got.slice(2)))
     const near = word ? `did you mean \`${longOf(word.flags)} ${got.slice(2)}\`?` : hint(got, names)
     return usage(subject, { expected: 'a known option', got, next: near ?? `see \`${subject} --help\``, cause: error })
   }

@@ -17,8 +17,8 @@ export interface OptionSpec {
 type ShortSpec = readonly [about: string, kindOrDefault: Kind | string, usual?: string]
 
 /**
- * Options by their flags as typed, `--port N`, `-v, --verbose`, and what each is for: drives `--help`, parser and reference.
- * Arguments likewise: `<file>`, `[id...]`.
+ * Options by their flags as typed, `--port N`, `-v, --verbose`, and what each is for: drives `--help`, parser and
+ * reference. Arguments likewise: `<file>`, `[id...]`.
  */
 export type OptionTable = Readonly<Record<string, string | ShortSpec | OptionSpec>>
 
@@ -49,8 +49,8 @@ type ValueOf<Flags, Spec> = Spec extends { readonly repeatable: true }
       : TakenBy<Flags, Spec> | undefined
 
 /**
- * Values of a table of options by their names in camelCase, each as its kind reads it. Derived, so that the table is the one
- * list of options.
+ * Values of a table of options by their names in camelCase, each as its kind reads it. Derived, so that the table is
+ * the one list of options.
  */
 export type OptionValues<Table> = { readonly [Flags in keyof Table as NameOf<Flags>]: ValueOf<Flags, Table[Flags]> }
 
@@ -104,13 +104,22 @@ interface CommandHead<Table> {
   readonly options?: Table
   /** A longer explanation under the option list. */
   readonly details?: string
-  /** Set if the command requests a provider. If none is configured and the lake is synthetic, a sandbox answers while it runs. */
+  /**
+   * Set if the command requests a provider. If none is configured and the lake is synthetic, a sandbox answers while it
+   * runs.
+   */
   readonly asks?: true
   /** Set if the lake records runs of the command, and configured hooks run at their end. */
   readonly recorded?: true
-  /** Set if the command may commit. It then ends with views of the newest version, even if it stops early or has nothing to do. */
+  /**
+   * Set if the command may commit. It then ends with views of the newest version, even if it stops early or has nothing
+   * to do.
+   */
   readonly viewsAfter?: true
-  /** Set if the command reads the views. It rebuilds older ones first if it may write, and otherwise reports that they are older. */
+  /**
+   * Set if the command reads the views. It rebuilds older ones first if it may write, and otherwise reports that they
+   * are older.
+   */
   readonly viewsBefore?: true
 }
 
@@ -178,18 +187,18 @@ export function optionsOf(spec: CommandHead<OptionTable>): readonly OptionRow[] 
 
 /** What is told of each option or argument of a table. */
 export function optionRows(table: OptionTable): readonly OptionRow[] {
-  return Object.entries(table).map(([flags, told]) => {
-    if (typeof told === 'string') return { flags, kind: kindOf(flags), about: told }
-    if ('about' in told) return { flags, kind: kindOf(flags), ...told }
-    const [about, first, second] = told
+  return Object.entries(table).map(([flags, spec]) => {
+    if (typeof spec === 'string') return { flags, kind: kindOf(flags), about: spec }
+    if ('about' in spec) return { flags, kind: kindOf(flags), ...spec }
+    const [about, first, second] = spec
     const [kind, usual] = typeof first === 'string' ? [kindOf(flags), first] : [first, second]
     return { flags, kind, about, ...(usual !== undefined && { default: usual }) }
   })
 }
 
 /**
- * Values of a command's options if none is named: switches that are off, empty lists, defaults. For callers that give the
- * values of options themselves instead of a command line.
+ * Values of a command's options if none is named: switches that are off, empty lists, defaults. For callers that give
+ * the values of options themselves instead of a command line.
  */
 export function unnamedOptions<Table extends OptionTable>(
   spec: CommandHead<Table>,
@@ -212,7 +221,7 @@ export const longOf = (flags: string): string => /--[a-z-]+/.exec(flags)?.[0] ??
 
 /** One JSON document on stdout; whole numbers beyond 2^53 are texts. */
 export function documentText(value: unknown): string {
-  const plain = (_: string, held: unknown): unknown =>
-    typeof held !== 'bigint' ? held : Number.isSafeInteger(Number(held)) ? Number(held) : String(held)
+  const plain = (_: string, member: unknown): unknown =>
+    typeof member !== 'bigint' ? member : Number.isSafeInteger(Number(member)) ? Number(member) : String(member)
   return `${JSON.stringify(value, plain, 2)}\n`
 }

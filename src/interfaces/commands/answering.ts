@@ -5,7 +5,7 @@ import type { AnswererCall, WorkerMessage } from '../server/query-worker.ts'
 import { Desk, type DeskMeans } from '../server/session-manager.ts'
 import { Pages } from '../server/result-pages.ts'
 import { type PathAnswer, pathsOf } from '../server/paths.ts'
-import { toldRefusal } from '../server/refusal.ts'
+import { reportedRefusal } from '../server/refusal.ts'
 import { engineLossIn } from '../../query/refusal.ts'
 import { keepMemory } from '../../lake/store/memory.ts'
 import { type Tool, toolsOf } from '../server/tools.ts'
@@ -14,8 +14,8 @@ import { exitAtOnce, ownWorld, removeFolder } from '../cli/process.ts'
 import { watchMemory } from '../cli/memory.ts'
 
 /*
- * The process that makes the answers of `serve` and `mcp`. Whoever started it says first what it answers from, then asks,
- * and ends it; it ends itself when nobody can ask any more.
+ * The process that makes the answers of `serve` and `mcp`. Whoever started it says first what it answers from, then
+ * asks, and ends it; it ends itself when nobody can ask any more.
  */
 
 /** What is asked of it: a path, or a tool. */
@@ -36,15 +36,16 @@ export type DoorQuestion =
 /** Answer of that process: of a path, with a file if one was written, or the JSON text of a tool. */
 export type MadeAnswer = PathAnswer | string
 
-const tell = (said: WorkerMessage<MadeAnswer>): void => void process.send?.(said, undefined, undefined, () => undefined)
+const tell = (message: WorkerMessage<MadeAnswer>): void =>
+  void process.send?.(message, undefined, undefined, () => undefined)
 
 const { elapsed, sleep } = ownWorld()
 
 async function begin(means: DeskMeans): Promise<void> {
   keepMemory(means.memory, '--memory')
   const askers = new Map<number, AbortController>()
-  const onBegun = (gone: AbortSignal): void => {
-    for (const [id, { signal }] of askers) if (signal === gone) tell({ id, begun: true })
+  const onBegun = (closed: AbortSignal): void => {
+    for (const [id, { signal }] of askers) if (signal === closed) tell({ id, begun: true })
   }
   const note = (words: string): void => void process.stderr.write(`note: ${words}\n`)
   const desk = new Desk(means, { sleep, draw, begun: onBegun, note })
@@ -53,16 +54,16 @@ async function begin(means: DeskMeans): Promise<void> {
   const pages = new Pages(desk, { elapsed, draw })
   const paths = pathsOf({ desk, scratch: tmpdir(), draw })
   const toolsWith = (standing: object): readonly Tool[] => toolsOf({ desk, pages, standing: async () => standing })
-  const answerTo = async (question: DoorQuestion, gone: AbortSignal): Promise<MadeAnswer> => {
+  const answerTo = async (question: DoorQuestion, closed: AbortSignal): Promise<MadeAnswer> => {
     if ('tool' in question) {
       const tool = toolsWith(question.standing).find(({ name }) => name === question.tool)
       if (tool === undefined) throw new RangeError(`no tool ${question.tool}`)
-      return await tool.call(question.args, { client: '', closed: gone })
+      return await tool.call(question.args, { client: '', closed })
     }
     const { path, query, body, ...asked } = question
     const show = paths[path]
     if (show === undefined) throw new RangeError(`no path ${path}`)
-    return await show({ ...asked, query: new URLSearchParams(query), body: async () => body, closed: gone })
+    return await show({ ...asked, query: new URLSearchParams(query), body: async () => body, closed })
   }
   const onCall = async (call: AnswererCall<DoorQuestion>): Promise<void> => {
     const { id } = call
@@ -74,13 +75,13 @@ async function begin(means: DeskMeans): Promise<void> {
     } catch (error) {
       const loss = engineLossIn(error)
       // A question that met the loss caused by a different one is asked again.
-      if (loss !== 'met') tell({ id, refused: toldRefusal(error) })
+      if (loss !== 'met') tell({ id, refused: reportedRefusal(error) })
       if (loss !== undefined) tell({ broken: true })
     } finally {
       askers.delete(id)
     }
   }
-  process.on('message', (told: AnswererCall<DoorQuestion>) => void onCall(told))
+  process.on('message', (message: AnswererCall<DoorQuestion>) => void onCall(message))
   watchMemory(means.memory, () => tell({ full: true }))
   // What it says of itself: its tools.
   const heads = toolsWith({}).map(({ name, about, input }) => ({ name, about, input }))
@@ -89,7 +90,9 @@ async function begin(means: DeskMeans): Promise<void> {
   flushCompileCache()
 }
 
-/** Ends this process after the one that started it, which may have been killed: what lies in their folder is of no use. */
+/**
+ * Ends this process after the one that started it, which may have been killed: what lies in their folder is of no use.
+ */
 function followStarter(): void {
   const [, , scratch] = process.argv
   try {
@@ -105,6 +108,6 @@ process.on('disconnect', followStarter)
 if (!process.connected) followStarter()
 process.once('message', (means: DeskMeans) => {
   begin(means).catch(async (error: unknown) => {
-    tell({ failed: toldRefusal(await explainThrown(error, 'serve', means.folder)) })
+    tell({ failed: reportedRefusal(await explainThrown(error, 'serve', means.folder)) })
   })
 })

@@ -52,7 +52,8 @@ function inWords(report: AvailabilityAudit, all: boolean): string {
     return [verdict, metric, interval, observations, late, ...lags, rule]
   })
   return [
-    `${several(rows.length, 'rule')}: ${contradicted} contradicted, ${imprecise} imprecise, ${unconfirmed} unconfirmed\n`,
+    `${several(rows.length, 'rule')}: ${contradicted} contradicted, ${imprecise} imprecise, ${unconfirmed} ` +
+      'unconfirmed\n',
     listed.length === 0 ? '' : `\n${table(header, cells)}`,
     section('the latest arrivals:', latest),
     section('late, but the arrivals do not say by how much; nothing is proposed:', silent),

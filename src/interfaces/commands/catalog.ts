@@ -52,9 +52,9 @@ export const catalogListCommand = answering({
     const endpoints = filtered(call)
     const words = (): string => {
       stderr(`${endpoints.length} of ${catalogue.endpoints.size} endpoints\n`)
-      const rows = endpoints.map((one) => {
-        const rule = standardRule(one)
-        return [one.path, one.intervals.join(' '), extras(one), `${describeRule(rule)} (${rule.basis})`]
+      const rows = endpoints.map((endpoint) => {
+        const rule = standardRule(endpoint)
+        return [endpoint.path, endpoint.intervals.join(' '), extras(endpoint), `${describeRule(rule)} (${rule.basis})`]
       })
       return table(['path', 'intervals', 'takes', 'available'], rows)
     }
@@ -65,7 +65,9 @@ export const catalogListCommand = answering({
 
 export const catalogShowCommand = answering({
   args: { '<path>': ['as in `catalog list`, or a resource: issuers, assets, products, …', kinds.list('metrics')] },
-  details: `Plan tier and bulk support come from the provider's metadata in the lake. \`plan\` and \`fetch\` request these.`,
+  details:
+    `Plan tier and bulk support come from the provider's metadata in the lake. \`plan\` and \`fetch\` ` +
+    'request these.',
   answer: async ({ args: [path = ''], catalogue, settings }) => {
     const resource = catalogue.resources.get(path)
     if (resource) return { document: resource, words: () => describeResource(resource) }
@@ -115,7 +117,9 @@ export const catalogCheckCommand = answering({
     const endpoints = catalogue.endpoints.size
     const resources = catalogue.resources.size
     const links = catalogue.links.map(describeLink)
-    const found = `${several(endpoints, 'endpoint')} (${stated_rules} with a stated availability rule), ${resources} registry resources`
+    const found =
+      `${several(endpoints, 'endpoint')} (${stated_rules} with a stated availability rule), ${resources} ` +
+      'registry resources'
     return {
       document: { endpoints, stated_rules, resources, links, digest: catalogue.digest },
       words: () => `${links.map((link) => `link ${link}\n`).join('')}${found}, no problems\n`,
@@ -133,12 +137,16 @@ function filtered({ catalogue, args, options }: Call<typeof listOptions>): Endpo
   const { endpoints } = catalogue
   const groupOf = ({ path }: Endpoint): string => path.split('/')[0] ?? ''
   const tests = [
-    { name: 'group', known: [...new Set([...endpoints.values()].map(groupOf))], of: (one: Endpoint) => [groupOf(one)] },
+    {
+      name: 'group',
+      known: [...new Set([...endpoints.values()].map(groupOf))],
+      of: (endpoint: Endpoint) => [groupOf(endpoint)],
+    },
     ...dimensions.map(({ plural }) => {
       return {
         name: plural,
         known: knownValues(catalogue, plural),
-        of: (one: Endpoint): readonly string[] => one[plural],
+        of: (endpoint: Endpoint): readonly string[] => endpoint[plural],
       }
     }),
   ] as const
@@ -236,8 +244,10 @@ function describeResource(resource: Resource): string {
 
 /** One line per distinct rule, with the intervals that it holds for. */
 function ruleLines(endpoint: Endpoint): (readonly [string, string])[] {
-  const own: readonly Interval[] = endpoint.intervals.length === 0 ? [unshownInterval] : endpoint.intervals
-  const all = own.flatMap((interval) => endpoint.rules[interval].map((rule) => ({ interval, text: ruleText(rule) })))
+  const ownIntervals: readonly Interval[] = endpoint.intervals.length === 0 ? [unshownInterval] : endpoint.intervals
+  const all = ownIntervals.flatMap((interval) =>
+    endpoint.rules[interval].map((rule) => ({ interval, text: ruleText(rule) })),
+  )
   const lines = Map.groupBy(all, ({ text }) => text)
   return [...lines].map(([text, of]) => {
     return ['available', lines.size === 1 ? text : `${of.map(({ interval }) => interval).join(', ')}: ${text}`]
@@ -334,12 +344,12 @@ async function importSaved(
   const wanted = listed.filter((row) => all || row.path.endsWith('_pit'))
   const fresh = wanted.filter((row) => !endpoints.has(row.path))
   const added = fresh.length
-  const known = wanted.length - added
+  const existing = wanted.length - added
   const skipped = listed.length - wanted.length
   const from = listing.split('/').at(-1) ?? listing
   if (added > 0) await writeEndpoints(file, { rows: fresh.map(importedRow), from, data: settings.data })
-  const words = `${listed.length} listed, ${known} known already, ${skipped} not point-in-time, ${added} added`
-  const document = { listed: listed.length, known, added, skipped, file: added > 0 ? out : null }
+  const words = `${listed.length} listed, ${existing} known already, ${skipped} not point-in-time, ${added} added`
+  const document = { listed: listed.length, known: existing, added, skipped, file: added > 0 ? out : null }
   stdout(json ? documentText(document) : `${words}${added > 0 ? ` to ${out}` : ''}\n`)
 }
 
@@ -422,7 +432,7 @@ function driftInWords(drift: ProviderDrift): string {
   )
   const unnamed = `${unmapped.length} placeholders have no real name yet (metrics.paths)`
   const rows = { new: drift.new, gone, changed: differing, unmapped: unmapped.length > 0 ? [unnamed] : [] }
-  const lines = Object.entries(rows).flatMap(([label, own]) => own.map((text) => [label, text] as const))
+  const lines = Object.entries(rows).flatMap(([label, texts]) => texts.map((text) => [label, text] as const))
   const none = countDrift(drift) === 0 ? 'no drift\n' : ''
   const fromMetadata = described === 0 ? '' : `, ${described} described by stored metadata`
   return `${listed} listed, ${catalogued} in the catalogue${fromMetadata}\n${formatLabelled(lines, 10)}${none}`

@@ -38,7 +38,7 @@ value of the data except the statistic.`,
         got: 'none',
         next: 'name your key with --key; if there has never been one, run pitlake keygen',
       })
-    const { told, text } = await certify({
+    const { told: certificate, text } = await certify({
       root: settings.data,
       result: stampedPath(call, call.args[0] ?? ''),
       key,
@@ -50,8 +50,8 @@ value of the data except the statistic.`,
       }),
     })
     await putOut(resolve(cwd, out), text, settings.data, '--out')
-    if (page !== undefined) await putOut(resolve(cwd, page), certificatePage(told), settings.data, '--page')
-    const { verdict, live, knowledge, head } = told
+    if (page !== undefined) await putOut(resolve(cwd, page), certificatePage(certificate), settings.data, '--page')
+    const { verdict, live, knowledge, head } = certificate
     const files = Object.values(live.lists).reduce((sum, list) => sum + list.length, 0)
     const { version } = knowledge
     const document = { out, bytes: text.length, version, verdict: verdict.verdict, files, head }

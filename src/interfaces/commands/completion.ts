@@ -10,8 +10,8 @@ import { type CommandEntry, type CommandSpec, longOf, optionRows, optionsOf, tal
 const shells = ['bash', 'zsh', 'fish'] as const
 
 /**
- * `completion`: a script that has a shell complete the command lines of these commands, and the words that it asks for. Each
- * asks the program itself what may follow, and has its own way of showing it; `:file` and `:folder` it knows.
+ * `completion`: a script that has a shell complete the command lines of these commands, and the words that it asks for.
+ * Each asks the program itself what may follow, and has its own way of showing it; `:file` and `:folder` it knows.
  */
 export function completions(commands: readonly CommandEntry[]) {
   const completionCommand = talking({
@@ -27,8 +27,8 @@ The script completes commands, options, metrics of the catalogue, and assets wit
 pitlake.yaml). It contacts no provider.`,
     run: async (call) => {
       const [shell = '', ...typed] = call.args
-      const own = kinds.choice(shells).read('pitlake completion', shell)
-      const script = textsIn(new URL('shells/', import.meta.url), own)[0]?.[1] ?? ''
+      const shellName = kinds.choice(shells).read('pitlake completion', shell)
+      const script = textsIn(new URL('shells/', import.meta.url), shellName)[0]?.[1] ?? ''
       if (typed.length === 0) return call.stdout(script)
       call.stdout((await wordsFor(commands, typed, call)).map((word) => `${word}\n`).join(''))
     },
@@ -41,12 +41,12 @@ type Words = readonly string[]
 
 async function wordsFor(commands: readonly CommandEntry[], typed: Words, call: Typed): Promise<Words> {
   const [last = ''] = typed.slice(-1).map((word) => (word === '=' ? '' : word))
-  const given = typed.slice(0, -1).filter((word) => word !== '=')
-  const before = given[0] === 'help' ? given.slice(1) : given
+  const earlierWords = typed.slice(0, -1).filter((word) => word !== '=')
+  const before = earlierWords[0] === 'help' ? earlierWords.slice(1) : earlierWords
   const found = ({ name }: CommandEntry): boolean => `${before.join(' ')} `.startsWith(`${name} `)
-  const command = commands.find((one) => one.name.includes(' ') && found(one)) ?? commands.find(found)
+  const command = commands.find((command) => command.name.includes(' ') && found(command)) ?? commands.find(found)
   if (command === undefined) return fitting(namesBehind(commands, before.join(' ')), last)
-  if (given !== before) return []
+  if (earlierWords !== before) return []
   const words = before.slice(command.name.split(' ').length)
   return await wordsOf(await command.load(), words, last, { ...call, options: lakeOf(words) })
 }
@@ -69,20 +69,20 @@ async function wordsOf(spec: CommandSpec, before: Words, last: string, call: Typ
   // A shell completes a path behind a sign of its own only where it stands alone.
   if (long !== undefined) return (values ?? []).flatMap((word) => (word.startsWith(':') ? [] : [`${long}=${word}`]))
   if (values !== undefined) return values
-  const free = options.filter((one) => one.repeatable === true || !before.includes(longOf(one.flags)))
-  const told = [...free.map((one) => `${longOf(one.flags)} ${one.about}`), '--help this text']
-  if (last.startsWith('-')) return fitting(told, last)
+  const free = options.filter((option) => option.repeatable === true || !before.includes(longOf(option.flags)))
+  const offered = [...free.map((option) => `${longOf(option.flags)} ${option.about}`), '--help this text']
+  if (last.startsWith('-')) return fitting(offered, last)
   const place = before.filter((word, n) => !word.startsWith('-') && named(before[n - 1]) === undefined).length
   const args = optionRows(spec.args ?? {})
   const arg = args[place] ?? args.findLast(({ flags }) => flags.includes('...'))
   const words = arg === undefined ? [] : await valuesOf(arg, last, call)
-  return words.length > 0 || last !== '' ? words : told
+  return words.length > 0 || last !== '' ? words : offered
 }
 
 function lakeOf(before: Words): Typed['options'] {
   const value = (name: string): string | undefined =>
     before.find((_, n) => before[n - 1] === name) ??
-    before.find((one) => one.startsWith(`${name}=`))?.slice(name.length + 1)
+    before.find((word) => word.startsWith(`${name}=`))?.slice(name.length + 1)
   return { config: value('--config'), data: value('--data'), memory: undefined, verbose: false }
 }
 
@@ -91,9 +91,9 @@ async function valuesOf({ kind, flags }: { kind: Kind; flags: string }, text: st
   const { name, words = [] } = kind
   if (name === 'file' || name === 'folder') return [`:${name}`]
   const head = name === 'list' ? text.slice(0, text.lastIndexOf(',') + 1) : ''
-  const known = typeof words === 'string' ? await namesIn(words, longOf(flags), call) : words
-  const taken = head.split(',')
-  const free = known.flatMap((word) => (taken.includes(word) ? [] : [`${head}${word}`]))
+  const candidates = typeof words === 'string' ? await namesIn(words, longOf(flags), call) : words
+  const takenWords = head.split(',')
+  const free = candidates.flatMap((word) => (takenWords.includes(word) ? [] : [`${head}${word}`]))
   return fitting(free, text)
 }
 
@@ -105,8 +105,8 @@ async function namesIn(what: Kind['words'] & string, option: string, call: Typed
     if (what === 'metrics') return [...(option === '--metrics' ? [price] : []), ...catalogue.endpoints.keys()]
     if (!isBegun(settings.data)) return []
     using ledger = await Ledger.openToRead(settings.data)
-    const held = [...storedSeries(ledger).values()].filter((one) => one.first_t !== null)
-    return [...new Set(held.map(({ asset }) => asset))].toSorted()
+    const storedPoints = [...storedSeries(ledger).values()].filter((series) => series.first_t !== null)
+    return [...new Set(storedPoints.map(({ asset }) => asset))].toSorted()
   } catch {
     return []
   }

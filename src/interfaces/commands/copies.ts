@@ -37,8 +37,8 @@ version of the lake. If publish is killed, the same command continues. docs/how-
     }
     const freed = await vacuumPublished({ ...what, keepSeconds, really }, world)
     const verb = freed.dry_run ? 'would be freed; run it with --yes' : 'freed'
-    const kept = `kept: what was in use within ${formatDuration(keepSeconds)}`
-    return { document: freed, words: () => `${filesInWords(freed)} ${verb}; ${kept}\n` }
+    const keptText = `kept: what was in use within ${formatDuration(keepSeconds)}`
+    return { document: freed, words: () => `${filesInWords(freed)} ${verb}; ${keptText}\n` }
   },
 })
 
@@ -62,8 +62,8 @@ function publishedInWords(published: PublishSummary): string {
   })
   const header = ['table', 'delta version', 'files added', 'files removed', 'bytes']
   const again = damageNotes.length > 0 ? `found there: ${damageNotes.join(', ')}; all were brought again\n` : ''
-  const told = `version ${version} of the lake is at ${destination}\n${table(header, rows)}`
-  const here = rows.length > 0 ? told : `${destination} tells of version ${version} already\n`
+  const summary = `version ${version} of the lake is at ${destination}\n${table(header, rows)}`
+  const here = rows.length > 0 ? summary : `${destination} tells of version ${version} already\n`
   return `${again}${here}${copy ? `version ${copy.version} is in lake/: ${filesInWords(copy)} came\n` : ''}`
 }
 
@@ -101,10 +101,10 @@ function fileProgress(deps: Deps): FileProgress {
   return (done, of) => showLive(deps, done === of ? '' : `${done} of ${of} files`)
 }
 
-function pulledInWords(pulled: PullSummary, own: boolean): string {
+function pulledInWords(pulled: PullSummary, withUserFiles: boolean): string {
   const { source, version, before, files, stamps, rewritten } = pulled
-  const of = `${own ? 'is' : 'mirrors'} version ${version} of ${source}`
-  if (own) return `${of}: ${filesInWords(pulled)} came, every file is as its journal says`
+  const of = `${withUserFiles ? 'is' : 'mirrors'} version ${version} of ${source}`
+  if (withUserFiles) return `${of}: ${filesInWords(pulled)} came, every file is as its journal says`
   if (version === before && files + stamps === 0 && !rewritten) return `${of} already`
   const anew = rewritten ? `; version ${before} was written anew there, and so it was here` : ''
   return `${of}: ${filesInWords(pulled)} came${anew}`

@@ -31,7 +31,9 @@ import { vacuumCommand } from './upkeep.ts'
 import { usualBudget, verifyCommand } from './verify.ts'
 import { lakeWorld, noProvider, providersOf, requireLake } from '../cli/world.ts'
 
-/** What became of one step: a line without its name, and the document of the command behind it; null where it has none. */
+/**
+ * What became of one step: a line without its name, and the document of the command behind it; null where it has none.
+ */
 type StepEnd = Readonly<{ code: number; line: string; report: unknown }>
 
 /** Superseded files are kept for so many seconds: whoever copies or reads an older version has that time. */
@@ -63,13 +65,13 @@ Example: 15 6 * * *  cd /srv/research && pitlake daily`,
     const call = await readContext(typed)
     const absent = absentIn(call)
     await refuseMirror(call.settings.data)
-    const told: ({ readonly step: string; readonly exit_code: number } & Omit<StepEnd, 'code'>)[] = []
+    const ended: ({ readonly step: string; readonly exit_code: number } & Omit<StepEnd, 'code'>)[] = []
     for (const step of steps(call, dry)) {
       const { code, line, report } = call.signal.aborted ? interrupted : await take(call, step, { dry, absent })
-      told.push({ step: step[0], exit_code: code, line, report })
+      ended.push({ step: step[0], exit_code: code, line, report })
       if (!json) call.stdout(`${step[0].padEnd(14)} ${code}  ${line}\n`)
     }
-    const document = { exit_code: gravest(told.map((one) => one.exit_code)), steps: told }
+    const document = { exit_code: gravest(ended.map((step) => step.exit_code)), steps: ended }
     tell(document)
     if (json) call.stdout(documentText(document))
     return document.exit_code
@@ -80,9 +82,9 @@ const interrupted: StepEnd = { code: 5, line: 'not begun: interrupted; run the s
 
 /** APIs that are neither set up nor in the lake, with the variable that is missing. */
 function absentIn({ settings }: Call): ReadonlyMap<Api, string> {
-  const known = providersOf(settings.data)
+  const providers = providersOf(settings.data)
   const missing = (['metrics', 'registry'] as const).filter(
-    (api) => settings[api].url === null && settings[api].key === null && !known.has(api),
+    (api) => settings[api].url === null && settings[api].key === null && !providers.has(api),
   )
   if (missing.length === 2) throw noProvider('pitlake daily')
   return new Map(missing.map((api) => [api, `PITLAKE_${api.toUpperCase()}_URL`]))
@@ -104,10 +106,15 @@ function steps(call: Call, dry: boolean): Step[] {
     return `${several(points_added, 'point')} added with ${several(requests, 'request')}, version ${version}`
   })
   const planned = answerOf(call, { ...planCommand, answer: answerPlan }, {}, ({ requests, credits, points }) => {
-    return `would send ${several(requests, 'request')} for ${several(credits, 'credit')}, about ${several(points, 'point')}`
+    return (
+      `would send ${several(requests, 'request')} for ${several(credits, 'credit')}, about ` + several(points, 'point')
+    )
   })
   const synced = answerOf(withoutFeatures, registrySyncCommand, {}, ({ events, opened, updated, closed }) => {
-    return `${several(events, 'event')}: ${formatCount(opened)} opened, ${formatCount(updated)} updated, ${formatCount(closed)} closed`
+    return (
+      `${several(events, 'event')}: ${formatCount(opened)} opened, ${formatCount(updated)} updated, ` +
+      `${formatCount(closed)} closed`
+    )
   })
   const computed = answerOf(call, featuresCommand, {}, ({ features }) => summarizeFeatures(features))
   const { verifyBudget: budget } = settings.daily
@@ -115,9 +122,12 @@ function steps(call: Call, dry: boolean): Step[] {
   const verified = answerOf(call, verifyCommand, verifyLimit, (report) => {
     if ('head' in report) return report.reason
     const { checked, windows, registry } = report
-    const asked =
+    const request =
       registry === null ? '' : `, ${several(registry.checks.verified, 'address', 'addresses')} of the registry`
-    return `${several(checked.files, 'file')} sound, ${several(windows.verified, 'window')}${asked} compared, nothing differs`
+    return (
+      `${several(checked.files, 'file')} sound, ${several(windows.verified, 'window')}${request} compared, ` +
+      'nothing differs'
+    )
   })
   const paged = answerOf(call, statusCommand, { html: page }, ({ trust }) => `${page} written; trust: ${trust}`)
   const vacuuming = { keep: vacuumKeep, yes: !dry }
@@ -166,8 +176,8 @@ function answerOf<Table extends OptionTable, Said extends CommandAnswer>(
   const stderr = (part: string): void => void ((verbose || part.startsWith('note: ')) && call.stderr(part))
   return async () => {
     const options = { ...unnamedOptions(spec), config, data, memory, verbose, ...named }
-    const own = { ...call, args: [], options, stderr, live: () => undefined, isTerminal: false }
-    const { document, error = null, code = 0 } = await spec.answer(own)
+    const stepCall = { ...call, args: [], options, stderr, live: () => undefined, isTerminal: false }
+    const { document, error = null, code = 0 } = await spec.answer(stepCall)
     // Also a run that ends with a complaint has its document by then.
     return error === null ? { code, line: line(document), report: document } : await failed(call, error, document)
   }

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { Answerer, type StartWorker, type WorkerMessage } from '../server/query-worker.ts'
 import { type DeskMeans, lateSettings } from '../server/session-manager.ts'
 import type { HttpResponse } from '../server/listen.ts'
-import { toldRefusal } from '../server/refusal.ts'
+import { reportedRefusal } from '../server/refusal.ts'
 import { kinds, mega } from '../../base/option-kinds.ts'
 import { realDisk } from '../../lake/store/disk.ts'
 import { keptMemory, requireMemory } from '../../lake/store/memory.ts'
@@ -44,8 +44,8 @@ const asker = 128 * mega
 const leastOfBoth = 512 * mega
 
 /**
- * Has a process of its own answer from the lake; whether that can be opened is known once it is ready. `scratch` is where
- * answers on their way lie.
+ * Has a process of its own answer from the lake; whether that can be opened is known once it is ready. `scratch` is
+ * where answers on their way lie.
  */
 export function openAnswers(
   call: Call<DeskOptions>,
@@ -70,8 +70,8 @@ const program = fileURLToPath(new URL(url.endsWith('.ts') ? './answering.ts' : '
 type DoorAnswer = HttpResponse | string
 
 /**
- * Starts processes that answer from a lake. They have no terminal, and what they have to say beside goes to stderr. Each has
- * a folder of its own in `scratch`, gone with it; what it hands over is brought up there.
+ * Starts processes that answer from a lake. They have no terminal, and what they have to say beside goes to stderr.
+ * Each has a folder of its own in `scratch`, gone with it; what it hands over is brought up there.
  */
 function startingAnswers(
   means: DeskMeans,
@@ -99,7 +99,7 @@ function startingAnswers(
       ended(how)
     }
     // What it said last may come after its end, when its folder is gone.
-    child.on('message', (said: WorkerMessage<MadeAnswer>) => over || onMessage(broughtUp(said, scratch)))
+    child.on('message', (message: WorkerMessage<MadeAnswer>) => over || onMessage(broughtUp(message, scratch)))
     child.once('exit', (code, signal) => end(signal ?? `exit code ${code}`))
     child.on('error', ({ message }) => {
       if (child.pid === undefined) end(message)
@@ -131,6 +131,6 @@ function broughtUp(message: WorkerMessage<MadeAnswer>, scratch: string): WorkerM
     const sent = { path, bytes: body.bytes, [Symbol.asyncDispose]: async () => await realDisk.remove(path) }
     return { id, answer: { ...answer, body: sent } }
   } catch (error) {
-    return { id, refused: toldRefusal(error) }
+    return { id, refused: reportedRefusal(error) }
   }
 }

@@ -86,11 +86,13 @@ function providerInWords({ requests, rows, yaml }: Omit<Preflight, 'error'>): st
   return `${lines.join('\n')}\n`
 }
 
-/** Whether the configured provider makes its data up: a sandbox listens on this machine. Null where none is configured. */
+/**
+ * Whether the configured provider makes its data up: a sandbox listens on this machine. Null where none is configured.
+ */
 function madeUp({ metrics, registry }: Settings): boolean | null {
-  const own = [metrics.url, registry.url].flatMap((url) => (url === null ? [] : [isLoopback(url)]))
-  const [first = null] = own
-  return own.every((loopback) => loopback === first) ? first : null
+  const loopbacks = [metrics.url, registry.url].flatMap((url) => (url === null ? [] : [isLoopback(url)]))
+  const [first = null] = loopbacks
+  return loopbacks.every((loopback) => loopback === first) ? first : null
 }
 
 const mostShown = 10
@@ -98,18 +100,23 @@ const mostShown = 10
 /** What was lost and observed again, for people. */
 export function observedAgainLines(again: readonly ObservedAgain[]): string[] {
   const more = again.length - mostShown
-  const lines = again.slice(0, mostShown).map((one) => `again     ${describeObservedAgain(one)}`)
+  const lines = again.slice(0, mostShown).map((observed) => `again     ${describeObservedAgain(observed)}`)
   return more > 0 ? [...lines, `          and ${formatCount(more)} more months: see --json`] : lines
 }
 
 function inWords({ version, checked, findings, mended, forgotten, observed_again: again }: Diagnosis): string {
   const { files = [], points = 0, series = [] } = forgotten ?? {}
-  const lost = `lost      ${several(points, 'point')} of ${series.length} series in ${files.length} files; ${bringAgain(series.flatMap((one) => parseSeriesId(one.series)?.metric ?? []))}`
+  const lostText =
+    `lost      ${several(points, 'point')} of ${series.length} series in ${files.length} files; ` +
+    bringAgain(series.flatMap((seriesId) => parseSeriesId(seriesId.series)?.metric ?? []))
   const how = checked.thorough ? 'every byte read' : 'sizes only'
   return [
     ...mended.map((text) => `mended    ${text}`),
-    ...(files.length > 0 ? [lost, ...files.map((path) => `          ${path}`)] : []),
-    ...findings.map((one) => `${one.severity.padEnd(9)} ${one.path}: ${one.found}\n          remedy: ${one.remedy}`),
+    ...(files.length > 0 ? [lostText, ...files.map((path) => `          ${path}`)] : []),
+    ...findings.map(
+      (finding) =>
+        `${finding.severity.padEnd(9)} ${finding.path}: ${finding.found}\n          remedy: ${finding.remedy}`,
+    ),
     ...observedAgainLines(again),
     `checked   version ${version}, ${several(checked.files, 'file')}, ${bytes(checked.bytes)}, ${how}`,
     ...(findings.length === 0 ? ['healthy   nothing is wrong'] : []),

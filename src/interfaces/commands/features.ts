@@ -31,8 +31,8 @@ adds nothing.`,
       return { document: { features }, words: () => features.map(checkedInWords).join(''), error }
     }
     const input = { root: settings.data, catalogue, names, within: withinTime(call) }
-    const { told, error } = await bringFeatures(input, lakeWorld(call, 'features'))
-    return { document: { features: told }, words: () => told.map(inWords).join(''), error }
+    const { told: reports, error } = await bringFeatures(input, lakeWorld(call, 'features'))
+    return { document: { features: reports }, words: () => reports.map(inWords).join(''), error }
   },
 })
 
@@ -42,9 +42,9 @@ function checkedInWords({ name, version, rows, differing }: FeatureChecked): str
 }
 
 /** What all of them came to, as daily and watch tell it. */
-export function summarizeFeatures(told: readonly (FeatureTold | FeatureChecked)[]): string {
-  const rows = told.reduce((sum, one) => sum + ('rows_added' in one ? one.rows_added : 0), 0)
-  return `${several(rows, 'row')} of ${several(told.length, 'feature')} added`
+export function summarizeFeatures(reports: readonly (FeatureTold | FeatureChecked)[]): string {
+  const rows = reports.reduce((sum, report) => sum + ('rows_added' in report ? report.rows_added : 0), 0)
+  return `${several(rows, 'row')} of ${several(reports.length, 'feature')} added`
 }
 
 /** How a feature stands, a line. */

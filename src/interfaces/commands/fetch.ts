@@ -85,7 +85,7 @@ function inWords(summary: IngestSummary): string {
     ['windows', `${states.join(', ')}${unasked}`],
     gaps !== 0 && ['gaps', `${several(gaps, 'window')} in which points are missing: pitlake sql "FROM gaps"`],
     // Where history begins later than it was asked for.
-    ...later.slice(0, mostShown).map((one) => ['begins later', beginsInWords(one)] as const),
+    ...later.slice(0, mostShown).map((series) => ['begins later', beginsInWords(series)] as const),
     later.length > mostShown && ['begins later', `${formatCount(later.length - mostShown)} more series: see --json`],
     ['violations', `${violations}${among}${acknowledged === 0 ? '' : `, and ${acknowledged} acknowledged`}`],
   ])
@@ -110,8 +110,9 @@ export function fetchProgress(deps: ProgressReporter, verbose: boolean) {
     }
     if (event.kind === 'skew') say(`note: ${describeSkew(event.skew)}: nothing is settled behind the earlier one`)
     if (verbose) for (const line of detail(event)) say(line)
-    const told = news(event)
-    if (told !== null) show(() => count.line(told), event.kind === 'committed' || told.startsWith('waiting'))
+    const newsLine = news(event)
+    if (newsLine !== null)
+      show(() => count.line(newsLine), event.kind === 'committed' || newsLine.startsWith('waiting'))
   }
   return { onEvent, end }
 }
@@ -158,8 +159,8 @@ function counting(now: () => number) {
   }
   const line = (what: string): string => {
     const done = `${formatCount(series - windowsLeft.size)}/${formatCount(series)} series`
-    const asked = `${several(requests, 'request')}, ${Math.round(rate())}/min`
-    return [done, several(points, 'point'), asked, several(credits, 'credit'), ...ahead(), what].join('  ')
+    const pace = `${several(requests, 'request')}, ${Math.round(rate())}/min`
+    return [done, several(points, 'point'), pace, several(credits, 'credit'), ...ahead(), what].join('  ')
   }
   return { add, line }
 }
@@ -181,13 +182,15 @@ function news(event: IngestEvent): string | null {
 
 function planned({ plan: { totals, notes, blocked } }: Extract<IngestEvent, { kind: 'planned' }>): string[] {
   const size = `about ${several(totals.points, 'point')} (${bytes(totals.bytes)})`
-  const line = `plan: ${several(totals.requests, 'request')}, ${several(totals.credits, 'credit')}, ${size}, about ${span(totals.seconds)}`
+  const line =
+    `plan: ${several(totals.requests, 'request')}, ${several(totals.credits, 'credit')}, ${size}, about ` +
+    span(totals.seconds)
   const reasons = [...new Set(blocked.map(({ reason }) => reason))]
   const more = reasons.length > 3 ? [`and ${reasons.length - 3} more`] : []
   const why = [...reasons.slice(0, 3), ...more].join('; ')
-  const kept =
+  const outcome =
     blocked.length === 0 ? [] : [`note: ${several(blocked.length, 'window is', 'windows are')} not requested: ${why}`]
-  return [line, ...notes.map((note) => `note: ${note}`), ...kept]
+  return [line, ...notes.map((note) => `note: ${note}`), ...outcome]
 }
 
 function detail(event: IngestEvent): string[] {

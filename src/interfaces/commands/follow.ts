@@ -8,9 +8,9 @@ import { lakeWorld } from '../cli/world.ts'
 import type { FeatureTold } from '../../trust/features/features.ts'
 
 /**
- * What a command has to say that brought something, and then what became of the features that it makes due, as in the step
- * of `daily`. Where none is due that costs a look at the ledger, without features nothing. `say` is told the version at
- * which the lake stands by then: merging and features make versions, too.
+ * What a command has to say that brought something, and then what became of the features that it makes due, as in the
+ * step of `daily`. Where none is due that costs a look at the ledger, without features nothing. `say` is told the
+ * version at which the lake stands by then: merging and features make versions, too.
  */
 export async function withFeatures<Document extends object>(
   call: Call,
@@ -20,14 +20,14 @@ export async function withFeatures<Document extends object>(
   const features = names.length === 0 ? null : await broughtFeatures(call, names)
   const message = say((await listJournal(call.settings.data)).newest)
   if (features === null) return message
-  const { told, error } = features
+  const { told: reports, error } = features
   const busy = error?.kind === 'busy'
   if (busy) call.stderr(`note: features wait: ${error.message}\n`)
   const { inWords } = await import('./features.ts')
   return {
     ...message,
-    document: { ...message.document, features: told },
-    words: () => [message.words(), ...told.map(inWords)].join(''),
+    document: { ...message.document, features: reports },
+    words: () => [message.words(), ...reports.map(inWords)].join(''),
     error: gravestOf([message.error ?? null, busy ? null : error]),
   }
 }
@@ -48,9 +48,9 @@ export function followingFeatures(call: Call, say: (words: string) => void) {
       const { names, key } = await countLeft()
       tried = key
       if (names.length === 0) return
-      const { told, error } = await broughtFeatures(call, names)
-      for (const { name, status } of told) if (status === 'refused' || status === 'failed') refused.add(name)
-      if (told.length > 0) say((await import('./features.ts')).summarizeFeatures(told))
+      const { told: reports, error } = await broughtFeatures(call, names)
+      for (const { name, status } of reports) if (status === 'refused' || status === 'failed') refused.add(name)
+      if (reports.length > 0) say((await import('./features.ts')).summarizeFeatures(reports))
       if (error !== null) for (const line of error.message.split('\n')) say(line)
     },
   }
@@ -81,6 +81,9 @@ async function broughtFeatures(call: Call, names: readonly string[]): Promise<Co
     throw error
   })
   if (done.error?.kind !== 'usage') return done
-  const mended = done.error.complaints.map((one) => ({ ...one, next: one.next ?? 'mend it, then pitlake features' }))
+  const mended = done.error.complaints.map((complaint) => ({
+    ...complaint,
+    next: complaint.next ?? 'mend it, then pitlake features',
+  }))
   return { ...done, error: new LakeError('incomplete', mended) }
 }

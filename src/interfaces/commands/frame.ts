@@ -111,6 +111,6 @@ export async function explainThrown(thrown: unknown, command: string, data: stri
   if (!unforeseen && !(error instanceof NotWhereNamed)) return error
   const damage = await damageBehind(data, error)
   if (damage !== null || !unforeseen) return damage ?? error
-  const told = diskError(error, `pitlake ${command}`)
-  return told instanceof LakeError && told.kind === 'incomplete' ? told : error
+  const reported = diskError(error, `pitlake ${command}`)
+  return reported instanceof LakeError && reported.kind === 'incomplete' ? reported : error
 }

@@ -23,8 +23,8 @@ export async function keyGiven({ env, cwd }: Call, given = env[keyVariable]): Pr
 
 /** A head that a file holds. */
 export function headGiven(call: Call, file: string, flag: string): KeptHead {
-  const kept = keptHead(readGiven(call, file, 'a head as pitlake head prints it', flag))
-  if (kept !== undefined) return kept
+  const storedHead = keptHead(readGiven(call, file, 'a head as pitlake head prints it', flag))
+  if (storedHead !== undefined) return storedHead
   throw usage(flag, { expected: 'a head as pitlake head prints it', got: file })
 }
 
@@ -69,11 +69,14 @@ function verdictOfCopy({ version, files, dates, compared }: CopyComparison): Pic
   const other = compared.find(({ missing, added }) => missing + added > 0)
   if (other !== undefined) {
     const { table, metric, missing, added } = other
-    const what = `${metric ?? table}: ${several(missing, 'row')} of version ${version} missing, ${several(added, 'row')} added`
+    const what =
+      `${metric ?? table}: ${several(missing, 'row')} of version ${version} missing, ` +
+      `${several(added, 'row')} added`
     return { verdict: 'differs', reason: `the contents are not those of the copy; ${what}` }
   }
-  const rows = compared.reduce((sum, one) => sum + one.rows, 0)
+  const rows = compared.reduce((sum, table) => sum + table.rows, 0)
   const left = dates ? '' : '; dates of knowledge were not compared, because the lake was redated since'
-  const same = `${several(files, 'file')} and ${several(rows, 'row')} of replaced files are as in the copy of version ${version}`
+  const same =
+    `${several(files, 'file')} and ${several(rows, 'row')} of replaced files are as in the copy of version ` + version
   return { verdict: 'extends', reason: `the lake extends the head; ${same}${left}` }
 }

@@ -60,8 +60,8 @@ are printed unsigned and not kept under heads/. docs/explanation/proof.md tells 
     using ledger = await Ledger.openToRead(settings.data)
     const document = await attach(ledger, resolve(cwd, options.attach), lakeWorld(call, 'head'))
     const { path, signatures, check } = document
-    const kept = check === null ? `bears ${signatures.join(', ')}` : `is kept:\n${check}`
-    return { document, words: () => `${path} ${kept}\n` }
+    const standing = check === null ? `bears ${signatures.join(', ')}` : `is kept:\n${check}`
+    return { document, words: () => `${path} ${standing}\n` }
   },
 })
 

@@ -138,15 +138,17 @@ async function alarmsNow({ settings, catalogue, now }: Call) {
 
 /** The environment without our keys, whatever they are called, and without where we ask. */
 export function keylessOf(env: Deps['env'], keys: readonly string[]): Record<string, string> {
-  const kept = Object.entries(env).flatMap(([name, value = '']): [string, string][] =>
+  const variables = Object.entries(env).flatMap(([name, value = '']): [string, string][] =>
     ours.test(name) || redact(value, keys) !== value ? [] : [[name, value]],
   )
-  return Object.fromEntries(kept)
+  return Object.fromEntries(variables)
 }
 
 const ours = /^(?:PITLAKE_.*|AWS_(?:ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN))$/i
 
-/** One hook as it is run: a line for the shell, or a program and its arguments; from the signal on it gets few seconds. */
+/**
+ * One hook as it is run: a line for the shell, or a program and its arguments; from the signal on it gets few seconds.
+ */
 type HookRun = Pick<Settings['hooks'], 'folder' | 'limit'> & {
   readonly command: string | readonly string[]
   readonly env: Readonly<Record<string, string>>
@@ -159,8 +161,8 @@ const graceMs = 2000
 const mostWords = 2000
 
 /**
- * Runs a hook in a process group of its own with the facts on its standard input; null where it ended well, else what is
- * to be said of it. Nothing of the group outlives its first process, nor the limit.
+ * Runs a hook in a process group of its own with the facts on its standard input; null where it ended well, else what
+ * is to be said of it. Nothing of the group outlives its first process, nor the limit.
  */
 async function runHook({ command, folder, env, limit, signal }: HookRun, facts: string): Promise<string | null> {
   const [file = '', ...args] = typeof command === 'string' ? ['/bin/sh', '-c', command] : command

@@ -95,5 +95,9 @@ function inWords({
   const because = left.map(([why, count]) => `${formatCount(count)} ${why}`).join(', ')
   const vintages = vintages_added === 0 ? '' : `, ${formatCount(vintages_added)} vintages`
   const tardy = late === 0 ? '' : `, ${formatCount(late)} late`
-  return `own/${name}: ${several(points_added, 'point')} added${vintages}${tardy} of ${several(rows, 'row')}${because && ` (left: ${because})`}, ${several(violations, 'violation')}, version ${version}\n`
+  return (
+    `own/${name}: ${several(points_added, 'point')} added${vintages}${tardy} of ` +
+    `${several(rows, 'row')}${because && ` (left: ${because})`}, ${several(violations, 'violation')}, version ` +
+    `${version}\n`
+  )
 }

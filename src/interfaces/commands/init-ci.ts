@@ -29,10 +29,10 @@ is written. Read both before you commit them: the workflow names two variables t
 
 The page "Guard a research repository" describes both.`,
   run: async ({ cwd, stderr }) => {
-    const taken = written.find(({ path }) => existsSync(resolve(cwd, path)))
-    if (taken !== undefined) {
+    const existing = written.find(({ path }) => existsSync(resolve(cwd, path)))
+    if (existing !== undefined) {
       const next = 'remove it to have it written again, or add `pitlake lookahead .` to it yourself'
-      throw usage(taken.path, { expected: 'no such file yet', got: 'one', next })
+      throw usage(existing.path, { expected: 'no such file yet', got: 'one', next })
     }
     for (const { path, template, isProgram } of written) {
       const file = resolve(cwd, path)

@@ -103,12 +103,13 @@ function configText(setup: ProviderSetup, today: string): string {
   const named = Object.entries(catalogue.names.paths).filter(([path, real]) => path !== real)
   const isMetricsEmpty = named.length === 0
   const exchanges = Map.groupBy(
-    [...catalogue.endpoints.values()].filter((one) => one.exchanges.length > 0),
-    (one) => one.exchanges.join(', '),
+    [...catalogue.endpoints.values()].filter((endpoint) => endpoint.exchanges.length > 0),
+    (endpoint) => endpoint.exchanges.join(', '),
   )
   const lines = [
     `# Written by pitlake init on ${today}, from the provider's metadata.`,
-    '# Keys to the APIs come from the environment, never from this file. All settings: docs/reference/configuration.md.',
+    '# Keys to the APIs come from the environment, never from this file. All settings: ' +
+      'docs/reference/configuration.md.',
     '',
     isMetricsEmpty ? '# metrics:' : 'metrics:',
     isMetricsEmpty ? '#   paths:' : '  # Real names of paths that the catalogue names by placeholder.\n  paths:',
@@ -117,16 +118,17 @@ function configText(setup: ProviderSetup, today: string): string {
       candidates.length === 0
         ? [`    # ${path}: the provider lists no such path`]
         : [
-            `    # ${candidates.length} paths fit: choose one, and add ${path.slice(0, path.indexOf('/'))}/* to the paths below.`,
+            `    # ${candidates.length} paths fit: choose one, and add ${path.slice(0, path.indexOf('/'))}/* ` +
+              'to the paths below.',
             ...candidates.map((real) => `    # ${yamlText(path)}: ${yamlText(real)}`),
           ],
     ),
     '',
     ...(exchanges.size === 0 ? [] : ['# Exchanges of the provider, by the names under which you select them:']),
-    ...[...exchanges].flatMap(([, own]) => {
-      const [first] = own
+    ...[...exchanges].flatMap(([, endpoints]) => {
+      const [first] = endpoints
       if (first === undefined) return []
-      const by = own.length === 1 ? first.path : `${own.length} paths such as ${first.path}`
+      const by = endpoints.length === 1 ? first.path : `${endpoints.length} paths such as ${first.path}`
       return [`#   ${by}, by default ${yamlText(first.defaults.exchange ?? '')}:`, `#     ${yamlList(first.exchanges)}`]
     }),
     ...(refused.length === 0
@@ -146,7 +148,8 @@ function configText(setup: ProviderSetup, today: string): string {
     '  # Hourly values, dollars, one exchange by its name, all assets:',
     `  # - { assets: [BTC], paths: ["market/*"], intervals: [1h], since: 2023-01-01 }`,
     `  # - { assets: [BTC], paths: ["supply/*"], currencies: [native, usd], since: 2019-01-01 }`,
-    `  # - { assets: [BTC], paths: ["options/*"], exchanges: ${yamlList(exampleExchange(catalogue))}, since: 2023-01-01 }`,
+    `  # - { assets: [BTC], paths: ["options/*"], exchanges: ${yamlList(exampleExchange(catalogue))}, since: ` +
+      '2023-01-01 }',
     `  # - { assets: ["*"], paths: ["market/*"], since: 2024-01-01 }`,
   ]
   return `${lines.join('\n')}\n`

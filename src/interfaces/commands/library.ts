@@ -14,8 +14,8 @@ import { stampQuery } from './stamp.ts'
 import { leaveWithViews, openWithViews } from './views.ts'
 
 /*
- * What commands do for a program that has a lake open in its own process: the same functions, without a command line, and
- * silent.
+ * What commands do for a program that has a lake open in its own process: the same functions, without a command line,
+ * and silent.
  */
 
 /** A program that calls, and the lake that it has open. */
@@ -53,11 +53,11 @@ export interface LibraryTrial {
 export async function stampFor(caller: LibraryCaller, request: LibraryStamp): Promise<Stamped> {
   const typed = callOf(caller)
   return await answeredFor('stamp', typed, async (call) => {
-    const made: Stamped[] = []
+    const stamps: Stamped[] = []
     await leaveWithViews('stamp', typed, async () => {
-      made.push(await stampQuery(call, request, withinSeconds(call, stampSeconds)))
+      stamps.push(await stampQuery(call, request, withinSeconds(call, stampSeconds)))
     })
-    const [stamped] = made
+    const [stamped] = stamps
     if (stamped === undefined) throw new RangeError('a stamp without a result')
     return stamped
   })

@@ -62,7 +62,8 @@ export const lookaheadCommand = answering({
   viewsBefore: true,
   args: {
     '<file...>':
-      'the query, or a Parquet file that pitlake stamp wrote; `-`: standard input; several files and folders are judged together',
+      'the query, or a Parquet file that pitlake stamp wrote; `-`: standard input; several files and folders ' +
+      'are judged together',
   },
   options: lookaheadOptions,
   details: `The query runs on the whole lake, and again at many timestamps T as if nothing after T were known. Its rows up to T must be
@@ -210,7 +211,9 @@ export async function proveQuery(
   return await proveNoLookahead(open, { ...trial, ...planned, sql, preparation }, run)
 }
 
-/** Number of runs in which a part of the future is hidden; unless the caller names it, a proved query has only a few. */
+/**
+ * Number of runs in which a part of the future is hidden; unless the caller names it, a proved query has only a few.
+ */
 export function trialSize(cutoffs: number | undefined): Pick<TrialInput, 'cutoffs' | 'control'> {
   return cutoffs === undefined ? { cutoffs: 50, control: 5 } : { cutoffs }
 }
@@ -283,21 +286,24 @@ function verdictText(proof: LookaheadProof, file: string, isWhole: boolean): str
     ...(verdict === 'undecided' ? [] : [tried]),
     ...(depends_on.length > 0
       ? [
-          `it depends on ${depends_on.map((one) => dependences[one] ?? `later rows of ${one.slice(4)}, which are your own`).join(', and on ')}`,
+          'it depends on ' +
+            depends_on
+              .map((name) => dependences[name] ?? `later rows of ${name.slice(4)}, which are your own`)
+              .join(', and on '),
         ]
       : []),
     ...notes.map((note) => `note: ${note}`),
     ...proofLines(proof, isWhole),
     ...differences.flatMap(({ as_of, row, column, full, truncated, future }) => {
       const key = Object.entries(row).map(([name, value]) => `${name}=${text(value)}`)
-      const said = (value: unknown): string =>
+      const shownValue = (value: unknown): string =>
         column !== null ? text(value) : value === null ? 'no such row' : 'the row is there'
       return [
         `\nas of ${as_of}`,
         `  row        ${key.join(' ')}`,
         `  differs in ${column ?? 'the whole row'}`,
-        `  with the future     ${said(full)}`,
-        `  ${sides[future]}${said(truncated)}`,
+        `  with the future     ${shownValue(full)}`,
+        `  ${sides[future]}${shownValue(truncated)}`,
       ]
     }),
     '',
@@ -316,10 +322,11 @@ function proofLines({ verdict, proved, chain, unproved }: LookaheadProof, whole:
 const text = (value: unknown): string => (typeof value === 'string' ? value : jsonText(value))
 
 /*
- * A function of another language, tried by its own program: a line of JSON each way. That one begins with `{"text"}`, which
- * names the metrics that the function reads. Then, as often as is wanted, `{"database", "variables", "rows"}`: it opens this
- * throw-away `lake.duckdb`, sets these session variables to these texts, runs the function, writes its rows to that Parquet
- * file and says `{"done": true}`, with the texts that it `asked` and the `notes` of the answers, or `{"raised": "why"}`. At the end stands what came of it.
+ * A function of another language, tried by its own program: a line of JSON each way. That one begins with `{"text"}`,
+ * which names the metrics that the function reads. Then, as often as is wanted, `{"database", "variables", "rows"}`: it
+ * opens this throw-away `lake.duckdb`, sets these session variables to these texts, runs the function, writes its rows
+ * to that Parquet file and says `{"done": true}`, with the texts that it `asked` and the `notes` of the answers, or
+ * `{"raised": "why"}`. At the end stands what came of it.
  */
 
 const opening = z.object({ text: z.string() })
@@ -343,15 +350,15 @@ async function proveProgram(
   const receive = async <T>(shape: z.ZodType<T>): Promise<T> => {
     const line = await lines.next()
     if (signal.aborted) throw new LakeError('stopped', { subject: 'the look-ahead was cancelled' })
-    const said = line.done === true ? undefined : shape.safeParse(jsonOf(line.value)).data
-    if (said !== undefined) return said
+    const reply = line.done === true ? undefined : shape.safeParse(jsonOf(line.value)).data
+    if (reply !== undefined) return reply
     const got = line.done === true ? 'the end of standard input' : line.value.slice(0, 80)
     throw usage('lookahead --function', { expected: 'a line of JSON from the program that runs the function', got })
   }
   await using scratch = await temporaryFolder()
   const database = join(scratch.path, 'lake.duckdb')
-  const made = await openAltered(folder, changedPoints, { into: database, threads: 1 })
-  made.close()
+  const altered = await openAltered(folder, changedPoints, { into: database, threads: 1 })
+  altered.close()
   using engine = await openWorlds(folder)
   // Their program reads them; here it is when they arrive that counts.
   await refuseTakenNames(
@@ -366,11 +373,11 @@ async function proveProgram(
       const rows = join(scratch.path, `${runs++}.parquet`)
       const whole = world === wholeLake
       stdout(`${JSON.stringify({ database, variables: withoutLaterPoints(world), rows, whole })}\n`)
-      const said = await receive(reply)
-      if ('raised' in said) throw new Raised(said.raised, world)
+      const answer = await receive(reply)
+      if ('raised' in answer) throw new Raised(answer.raised, world)
       await carryFile(rows, engine, table)
       await realDisk.remove(rows)
-      return { notes: said.notes, asked: said.asked }
+      return { notes: answer.notes, asked: answer.asked }
     })
   } finally {
     await lines.return?.()

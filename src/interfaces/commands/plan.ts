@@ -105,7 +105,7 @@ export async function answerPlan(call: Call<typeof planOptions>): Promise<Comman
   const planInput = { settings, catalogue, selections, gapsOnly, now: instantNow(call) }
   const world = offline ? null : { ...besideWorld(call), ...lakeWorld(call, 'plan') }
   const { plan, unmapped, metadata } = await preparePlan(planInput, world)
-  const effective = settings.effective.map((one) => [one.name, one.value, one.origin])
+  const effective = settings.effective.map((setting) => [setting.name, setting.value, setting.origin])
   if (verbose) stderr(table(['setting', 'value', 'from'], effective))
   if (offline) stderr('note: --offline: planned with the metadata in the lake; no request was sent\n')
   const asks = plan.asks.map(({ series, window, points, credits }) => {
@@ -137,7 +137,7 @@ function requestTable({ asks }: Plan): string {
 function inWords({ totals, blocked }: Plan, metadata: string): string {
   const { series, windows, requests, credits } = totals
   const rows: readonly LabelledRow[] = [
-    ...Object.entries({ series, windows, requests, credits }).map(([one, n]) => [one, formatCount(n)] as const),
+    ...Object.entries({ series, windows, requests, credits }).map(([label, n]) => [label, formatCount(n)] as const),
     ['points', `about ${formatCount(totals.points)}`],
     ['bytes', `about ${bytes(totals.bytes)}`],
     ['duration', `about ${span(totals.seconds)}`],
@@ -192,8 +192,8 @@ function dueInWords(points: readonly NextPoint[], registry: Instant | null, at: 
   const headed = Map.groupBy(points, ({ due, interval, t, by }) => {
     return `${when(due, at)} ${t === null ? interval : `${interval} of ${short(t)}`}, ${reasons[by]}`
   })
-  const lines = [...headed].flatMap(([head, own]) => {
-    const metrics = Map.groupBy(own, ({ series }) => series.metric)
+  const lines = [...headed].flatMap(([head, linesOfHead]) => {
+    const metrics = Map.groupBy(linesOfHead, ({ series }) => series.metric)
     const below = [...metrics].flatMap(([metric, all]) => {
       const assets = [...new Set(all.map(({ series }) => series.asset))].join(', ')
       const line = `  ${metric}  ${assets}`
@@ -201,7 +201,9 @@ function dueInWords(points: readonly NextPoint[], registry: Instant | null, at: 
     })
     return [head, ...below]
   })
-  return [...lines, ...(registry === null ? [] : [`${when(registry, at)} registry`])].map((one) => `${one}\n`).join('')
+  return [...lines, ...(registry === null ? [] : [`${when(registry, at)} registry`])]
+    .map((line) => `${line}\n`)
+    .join('')
 }
 
 const short = (instant: Instant): string => `${formatInstant(instant).slice(0, 16).replace('T', ' ')}Z`

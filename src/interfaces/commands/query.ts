@@ -49,8 +49,8 @@ export function flagsOf(table: Options): OptionTable {
 }
 
 /** What a command line said of a table of options: texts, for whoever reads them. */
-export function givenOptions(table: Options, said: object): Readonly<Record<string, unknown>> {
-  const options = new Map(Object.entries(said))
+export function givenOptions(table: Options, typedOptions: object): Readonly<Record<string, unknown>> {
+  const options = new Map(Object.entries(typedOptions))
   return Object.fromEntries(
     Object.keys(table).map((name) => {
       const given: unknown = options.get(camel(name))
@@ -201,7 +201,9 @@ async function withLimit<T>(call: Querying, folder: string, work: (run: RunDeps)
 /** Milliseconds that a cancelled query has to end. */
 const grace = 2000
 
-/** DuckDB hears a cancel and counts memory between chunks only: a single call that does neither ends with the process. */
+/**
+ * DuckDB hears a cancel and counts memory between chunks only: a single call that does neither ends with the process.
+ */
 function watch({ stderr }: Deps, cancelled: AbortSignal): () => void {
   let waited = 0
   const end = (words: string): void => {
@@ -225,7 +227,8 @@ export async function writeAnswer(call: Querying, question: AskedQuestion): Prom
     withLimit(call, folder, async (run) => {
       const target = targetOf(output, folder, scratch)
       if (target !== undefined) beforeLeaving(target.discard)
-      // Text is written as it comes; what becomes Parquet or Arrow is held beside the session, blocks of a panel are, too.
+      // Text is written as it comes; what becomes Parquet or Arrow is held beside the session, blocks of a panel are,
+      // too.
       const memoryLimit = engineMemory(formatFacts[output.format].text && 'sql' in question ? 1 : 1 / 2)
       const query = 'sql' in question ? question.sql : ''
       using engine = await openQuery(folder, { ...sessionOptions(call), memoryLimit, query })

@@ -67,8 +67,8 @@ const noJob = { acceptShrink: false, maxRequests: null, providerMoved: false } a
 async function runJob(call: Call<typeof jobOptions>, job: string, run: typeof registrySync) {
   const { options, settings, catalogue } = call
   const { acceptShrink, maxRequests = null, providerMoved } = options
-  const own = { settings, catalogue, acceptShrink, maxRequests, providerMoved }
-  const summary = await run(own, { ...askingWorld(call, `registry ${job}`), onEvent: registryProgress(call) })
+  const input = { settings, catalogue, acceptShrink, maxRequests, providerMoved }
+  const summary = await run(input, { ...askingWorld(call, `registry ${job}`), onEvent: registryProgress(call) })
   return await withFeatures(call, (version) => {
     const done = { ...summary, version }
     return { document: done, words: () => summaryText(done), error: verdictOf(done) }
@@ -92,9 +92,9 @@ async function isBehind(call: Call, cursor: string): Promise<boolean | null> {
   const { settings, stderr } = call
   const { url, key } = settings.registry
   if (url === null || key === null || !isBegun(settings.data)) return null
-  const asked = await readFeedAhead({ ...call, ...noJob }, besideWorld(call), cursor)
-  if (asked.kind !== 'stopped') return asked.ahead
-  stderr(`note: the provider's feed was not read: ${asked.words}\n`)
+  const feed = await readFeedAhead({ ...call, ...noJob }, besideWorld(call), cursor)
+  if (feed.kind !== 'stopped') return feed.ahead
+  stderr(`note: the provider's feed was not read: ${feed.words}\n`)
   return null
 }
 
@@ -134,7 +134,11 @@ function inWords(status: Awaited<ReturnType<typeof registryStatus>>): string {
     ['304', several(status.not_modified, 'answer')],
   ])
   const rows = Object.entries(status.records).map(([name, open]) => [name, open, status.versions[name] ?? 0])
-  const events = status.events.map((one) => [`${one.type}${one.known ? '' : ' (unknown)'}`, one.op, one.events])
+  const events = status.events.map((event) => [
+    `${event.type}${event.known ? '' : ' (unknown)'}`,
+    event.op,
+    event.events,
+  ])
   const more = events.length === 0 ? '' : `\n${table(['entity type', 'op', 'events'], events)}`
   return `${lines}${table(['table', 'records', 'versions'], rows)}${more}`
 }
@@ -198,8 +202,8 @@ async function diffRecords(call: Call<DiffOptions>, resource: Resource): Promise
 function resourceOf({ args: [name = ''], catalogue: { resources } }: Call): Resource {
   const found = resources.get(name)
   if (found) return found
-  const known = [...resources.keys()]
-  throw usage('RESOURCE', { expected: known.join(', '), got: name, next: hint(name, known) })
+  const knownNames = [...resources.keys()]
+  throw usage('RESOURCE', { expected: knownNames.join(', '), got: name, next: hint(name, knownNames) })
 }
 
 function filtersOf(pairs: readonly (readonly [string, string])[], { name, filters }: Resource): Filters {
@@ -252,7 +256,10 @@ function listText(address: string, counts: Readonly<Record<string, number>>, rec
   const first = Math.min(40, Math.max(2, ...records.map(({ id }) => id.length)))
   const lines = records.map(({ id, mark, differences }) => {
     const [sign, words] = marks[mark]
-    return `${sign} ${cut(id, first).padEnd(first)}  ${words}${mark === 'differs' ? ` in ${differences.join(', ')}` : ''}`
+    return (
+      `${sign} ${cut(id, first).padEnd(first)}  ` +
+      `${words}${mark === 'differs' ? ` in ${differences.join(', ')}` : ''}`
+    )
   })
   const head = `${address}: ${several(records.length, 'record')}, ${formatCounts(counts) || 'none'}`
   return [head, ...lines].map((line) => `${cut(line, width)}\n`).join('')

@@ -10,8 +10,8 @@ import type { Deps } from '../cli/spec.ts'
 import { keylessOf } from './hooks.ts'
 
 /*
- * The two programs of others that a look at a research repository starts: git, for the files that changed, and Python, for
- * its marked functions.
+ * The two programs of others that a look at a research repository starts: git, for the files that changed, and Python,
+ * for its marked functions.
  */
 
 /** How a program ended; `code` is null if it could not be started, or was stopped. */
@@ -37,7 +37,10 @@ async function runProgram(
   })
 }
 
-/** Those of these files that differ from a revision of their git repository: changed since they parted, or not added yet. */
+/**
+ * Those of these files that differ from a revision of their git repository: changed since they parted, or not added
+ * yet.
+ */
 export async function changedSince(revision: string, files: readonly string[], call: Deps): Promise<string[]> {
   const git = async (...words: string[]): Promise<ProgramEnd> => await runProgram(['git', ...words], call)
   const top = await git('rev-parse', '--show-toplevel')
@@ -46,14 +49,14 @@ export async function changedSince(revision: string, files: readonly string[], c
     throw usage('--changed-since', { expected: 'a git repository', got, next: 'name the files instead' })
   }
   const root = top.out.trimEnd()
-  const known = await git('rev-parse', '--verify', '--quiet', '--end-of-options', `${revision}^{commit}`)
-  if (known.code !== 0)
+  const knownCommit = await git('rev-parse', '--verify', '--quiet', '--end-of-options', `${revision}^{commit}`)
+  if (knownCommit.code !== 0)
     throw usage('--changed-since', {
       expected: 'a revision of this repository, such as origin/main',
       got: revision,
       next: 'run `git fetch`, or check out the whole history (`fetch-depth: 0`)',
     })
-  const commit = known.out.trim()
+  const commit = knownCommit.out.trim()
   const base = await git('merge-base', commit, 'HEAD')
   const from = base.code === 0 ? base.out.trim() : commit
   const lists = await Promise.all([
@@ -86,7 +89,9 @@ const answerShape = z.object({
 
 const testMarked = 'import sys; from pitlake.marked import main; main(*sys.argv[1:])'
 
-/** Runs the marked functions of a Python file with the package pitlake. The file is imported, as a test runner would. */
+/**
+ * Runs the marked functions of a Python file with the package pitlake. The file is imported, as a test runner would.
+ */
 export async function askPython(file: string, folder: string, call: Deps): Promise<FunctionAnswers> {
   const python = call.env['PITLAKE_PYTHON'] ?? 'python3'
   const env = {
@@ -95,8 +100,8 @@ export async function askPython(file: string, folder: string, call: Deps): Promi
   }
   const words = [python, '-c', testMarked, resolve(call.cwd, file), folder]
   const ended = await runProgram(words, { ...call, env })
-  const said = ended.out.split('\n').flatMap((line) => answerShape.safeParse(jsonOf(line)).data ?? [])
-  const verdicts = new Map(said.map(({ name, ...found }) => [name, { ...found, proved: false }]))
+  const answers = ended.out.split('\n').flatMap((line) => answerShape.safeParse(jsonOf(line)).data ?? [])
+  const verdicts = new Map(answers.map(({ name, ...found }) => [name, { ...found, proved: false }]))
   if (ended.code === 0) return { verdicts, missing: null }
   const last = ended.err.trimEnd().split('\n').at(-1) ?? ''
   const isAbsent = ended.code === null || /No module named '?(?:pitlake|duckdb)/.test(last)

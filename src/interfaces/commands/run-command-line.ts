@@ -49,11 +49,11 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
 }
 
 /** The first stop ends the work in good order, the second at once. */
-function stopCounter(stop: AbortController): (own: number, told?: number) => void {
+function stopCounter(stop: AbortController): (signals: number, launched?: number) => void {
   const seen = { own: 0, told: 0 }
-  return (own, told = 0) => {
-    seen.own += own
-    seen.told = Math.max(seen.told, told)
+  return (signals, launched = 0) => {
+    seen.own += signals
+    seen.told = Math.max(seen.told, launched)
     // A terminal stops the launcher and this process, a kill often the launcher alone: that is one stop, not two.
     const stops = Math.max(seen.own, seen.told)
     if (stops > 1) exitAtOnce(5)
@@ -62,7 +62,7 @@ function stopCounter(stop: AbortController): (own: number, told?: number) => voi
 }
 
 /** A launcher tells how often it was stopped; one that is gone counts as a stop. */
-function heedLauncher(onStop: (own: number, told: number) => void): void {
+function heedLauncher(onStop: (signals: number, launched: number) => void): void {
   if (process.channel === undefined) return
   process.on('message', (message: { stops?: unknown } | null) => {
     if (typeof message?.stops === 'number') onStop(0, message.stops)
@@ -94,7 +94,7 @@ export async function dispatch(argv: readonly string[], deps: Deps): Promise<num
   const typed = { ...parseCommand(command, rest), ...deps }
   if (command.asks !== true) return perform(command, typed)
   const { withProvider } = await import('./frame.ts')
-  return withProvider(typed, async (own) => perform(command, own))
+  return withProvider(typed, async (typedArguments) => perform(command, typedArguments))
 }
 
 async function perform(command: ListedCommand, typed: Typed): Promise<number | void> {
@@ -142,12 +142,12 @@ function findEntry(first: string, second: string | undefined): CommandEntry {
   const exact = named(`${first} ${second ?? ''}`) ?? named(first)
   if (exact) return exact
   const words = commandTable.map((entry) => entry.name.split(' '))
-  const group = words.flatMap(([one, two]) => (one === first && two !== undefined ? [two] : []))
+  const group = words.flatMap(([firstWord, two]) => (firstWord === first && two !== undefined ? [two] : []))
   if (group.length > 0) {
     const got = second === undefined || second.startsWith('-') ? 'nothing' : second
     throw usage(`pitlake ${first}`, { expected: `one of ${group.join(', ')}`, got, next: hint(second ?? '', group) })
   }
-  const names = [...new Set(words.map(([one = '']) => one))]
+  const names = [...new Set(words.map(([firstWord = '']) => firstWord))]
   const next = hint(first, names) ?? 'pitlake help all lists the commands'
   throw usage(`pitlake ${first}`, { expected: 'a command', got: first, next })
 }
@@ -156,7 +156,10 @@ function listing(usageLine: string, entries: readonly CommandEntry[]): string {
   const width = Math.max(...entries.map((entry) => entry.name.length))
   const line = ({ name, summary }: CommandEntry): string => `  ${name.padEnd(width)}  ${summary}\n`
   const groups = Map.groupBy(entries, ({ task }) => task)
-  return [`${usageLine}\n`, ...[...groups].map(([task, own]) => `${task}:\n${own.map(line).join('')}`)].join('\n')
+  return [
+    `${usageLine}\n`,
+    ...[...groups].map(([task, linesOfTask]) => `${task}:\n${linesOfTask.map(line).join('')}`),
+  ].join('\n')
 }
 
 /** What `pitlake --help` prints: the common commands, or with `pitlake help all` every one. */

@@ -90,8 +90,8 @@ function showing(path: string, answers: Answers, look: () => Promise<void>): Rou
       await look()
       const { accept, 'content-type': type } = headers
       const text = method === 'POST' ? await body() : ''
-      const asked = { method, query: query.toString(), headers: { accept, 'content-type': type }, body: text }
-      const answer = await answers.ask({ path, client, program, ...asked }, closed)
+      const question = { method, query: query.toString(), headers: { accept, 'content-type': type }, body: text }
+      const answer = await answers.ask({ path, client, program, ...question }, closed)
       if (typeof answer === 'string') throw new RangeError(`${path} was answered as a tool`)
       return answer
     } catch (error) {

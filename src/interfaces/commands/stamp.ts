@@ -84,8 +84,8 @@ Example: pitlake replay result.parquet`,
 })
 
 function rowsOf({ rows, assumes = [] }: StampNote): string {
-  const given = givenThat(assumes, rows)
-  return given === '' ? several(rows, 'row') : `${several(rows, 'row')} (${given})`
+  const assumption = givenThat(assumes, rows)
+  return assumption === '' ? several(rows, 'row') : `${several(rows, 'row')} (${assumption})`
 }
 
 function differs({ difference }: Replayed, file: string): LakeError {
@@ -148,7 +148,8 @@ function explainedInWords(explained: Explained): string {
   for (const note of notes) lines.push(`note: ${note}`)
   if (text !== null) {
     lines.push(`the views tell the same data otherwise: ${text.objects.join(', ') || 'which of them is not known'}`)
-    for (const one of text.catalogue) lines.push(`  ${one.path} ${one.field}: ${asJson(one.from)} -> ${asJson(one.to)}`)
+    for (const change of text.catalogue)
+      lines.push(`  ${change.path} ${change.field}: ${asJson(change.from)} -> ${asJson(change.to)}`)
   }
   if (commit !== null) {
     const { version, job, committed_at } = commit
@@ -185,8 +186,8 @@ function pointLine({
   const series = [metric, asset, interval, currency, exchange, network].filter((part) => part !== null).join(' ')
   const pointText = (point: PointState | null): string =>
     point === null ? 'not there' : `${point.o ?? String(point.v)} known ${point.available_at} (${point.basis})`
-  const came = (to ?? from)?.observed_at ?? ''
-  return `  ${series} t=${t}: ${pointText(from)} -> ${pointText(to)}, came ${came}`
+  const arrival = (to ?? from)?.observed_at ?? ''
+  return `  ${series} t=${t}: ${pointText(from)} -> ${pointText(to)}, came ${arrival}`
 }
 
 function recordLine({ table, id, what, at, fields }: ChangedRecord): string {

@@ -101,9 +101,11 @@ async function listening(call: Call, address: string): Promise<CommandAnswer<Lak
 
 /** What is still well: flags win over the config file. */
 function checkOf(late: number | undefined, limits: object, check: Check): Check {
-  const given = Object.entries(limits).filter(([name, value]) => Object.hasOwn(check, name) && value !== undefined)
+  const givenLimits = Object.entries(limits).filter(
+    ([name, value]) => Object.hasOwn(check, name) && value !== undefined,
+  )
   const maxLate = late === undefined ? check.maxLate : [{ pattern: '*', seconds: late }]
-  return { ...check, maxLate, ...Object.fromEntries(given) }
+  return { ...check, maxLate, ...Object.fromEntries(givenLimits) }
 }
 
 const verdicts = { yes: 'yes', look: 'look first', no: 'NO' } as const
@@ -119,7 +121,8 @@ export function statusInWords(standing: LakeStanding, data: string): string {
     (state) => `${formatCount(windows[state])} ${state.replace('_', ' ')}`,
   )
   const requestsText = `${formatCount(requests.total)}, ${several(requests.credits, 'credit')}`
-  const stored = `${several(standing.series, 'series', 'series')}, ${several(standing.files, 'file')}, ${bytes(standing.bytes)}`
+  const stored =
+    `${several(standing.series, 'series', 'series')}, ${several(standing.files, 'file')}, ` + bytes(standing.bytes)
   const lines = formatLabelled([
     ['lake', `${data}${standing.synthetic ? '   SYNTHETIC DATA' : ''}`],
     standing.mirror_of !== null && ['mirror of', standing.mirror_of],
@@ -182,8 +185,8 @@ export async function standingNow({
   now,
 }: CommandContext & Pick<Deps, 'now'>): Promise<LakeStanding> {
   using ledger = await Ledger.openToRead(settings.data)
-  const asked = { settings, catalogue, now: instantNow({ now }), arrivals: false }
-  return (await readStanding(ledger, asked)).standing
+  const input = { settings, catalogue, now: instantNow({ now }), arrivals: false }
+  return (await readStanding(ledger, input)).standing
 }
 
 /** An answer is shown again for so many times as long as it took to make, and at least for so many milliseconds. */
@@ -191,9 +194,9 @@ const share = 20
 const least = { check: 1000, metrics: 5000, page: 10_000 }
 
 /**
- * The numbers (with what a watch may spend a UTC day; null: any number), the judgement and the page of a lake, each made when
- * somebody asks. One is made at a time and shown to all who ask meanwhile, so that readers take a twentieth of the process
- * at most; a lake is only read, without its locks.
+ * The numbers (with what a watch may spend a UTC day; null: any number), the judgement and the page of a lake, each
+ * made when somebody asks. One is made at a time and shown to all who ask meanwhile, so that readers take a twentieth
+ * of the process at most; a lake is only read, without its locks.
  */
 export function showsOf(
   { settings, catalogue, now, elapsed }: CommandContext & Pick<Deps, 'now' | 'elapsed'>,
@@ -201,27 +204,27 @@ export function showsOf(
 ): Routes {
   const turn = pLimit(1)
   const shared = (atLeast: number, make: (ledger: Ledger, input: StatusInput) => Promise<HttpResponse>) => {
-    let made: { readonly shown: Promise<HttpResponse>; until: number } | null = null
+    let page: { readonly shown: Promise<HttpResponse>; until: number } | null = null
     return async (): Promise<HttpResponse> => {
-      if (made !== null && elapsed() < made.until) return await made.shown
+      if (page !== null && elapsed() < page.until) return await page.shown
       const begin = async (): Promise<HttpResponse> => {
         const begun = elapsed()
         try {
           using ledger = await Ledger.openToRead(settings.data)
           return await make(ledger, { settings, catalogue, now: instantNow({ now }) })
         } finally {
-          own.until = elapsed() + Math.max(atLeast, share * (elapsed() - begun))
+          fresh.until = elapsed() + Math.max(atLeast, share * (elapsed() - begun))
         }
       }
-      const own = { shown: turn(begin), until: Infinity }
-      made = own
-      return await own.shown
+      const fresh = { shown: turn(begin), until: Infinity }
+      page = fresh
+      return await fresh.shown
     }
   }
   return {
     '/': shared(least.page, async (ledger, input) => {
-      const asked = { ...input, arrivals: true }
-      const page = await readStatusPage(ledger, asked, await readStanding(ledger, asked), programName())
+      const withArrivals = { ...input, arrivals: true }
+      const page = await readStatusPage(ledger, withArrivals, await readStanding(ledger, withArrivals), programName())
       // A page that stays open shows how the lake is.
       return { status: 200, type: 'text/html', body: statusPage(page), headers: { refresh: '60' } }
     }),

@@ -110,27 +110,27 @@ function readGivenQuery(call: Stressing, file: string): Given {
 }
 
 /** Tries the figure over exactly the newest version, or that of a stamped result, and pins what came of it. */
-async function stampOutcome(call: Stressing, query: Given, out: string, asked: StressInput): Promise<Stressed> {
+async function stampOutcome(call: Stressing, query: Given, out: string, input: StressInput): Promise<Stressed> {
   const { catalogue, options } = call
   const { data: root } = call.settings
   checkEnding(out, stampEndings)
   outFile(out, root).discard()
   const variables = allVariables(call)
-  const what = { root, catalogue, query, out, variables, stress: { ...asked, vintages: options.vintages } }
-  const made = await stamp(what, withinTime(call), lakeWorld(call, 'stress'))
-  if (made.outcome === null) throw new RangeError('stamped without an outcome')
-  return made.outcome
+  const what = { root, catalogue, query, out, variables, stress: { ...input, vintages: options.vintages } }
+  const stamped = await stamp(what, withinTime(call), lakeWorld(call, 'stress'))
+  if (stamped.outcome === null) throw new RangeError('stamped without an outcome')
+  return stamped.outcome
 }
 
-async function openSource(call: Stressing, ledger: Ledger, given: Given): Promise<StressSource> {
-  const source = await (typeof given === 'string'
-    ? sourceOfQuery(ledger, given, allVariables(call))
-    : sourceOfStamp(ledger, given.stamped))
+async function openSource(call: Stressing, ledger: Ledger, query: Given): Promise<StressSource> {
+  const source = await (typeof query === 'string'
+    ? sourceOfQuery(ledger, query, allVariables(call))
+    : sourceOfStamp(ledger, query.stamped))
   return withVintages(ledger, source, call.options.vintages)
 }
 
 function lagOf(flag: string, text: string): number | Quantile {
-  return quantiles.find((one) => one === text) ?? timeOf(flag, text, `, or ${quantiles.join(', ')}`)
+  return quantiles.find((quantile) => quantile === text) ?? timeOf(flag, text, `, or ${quantiles.join(', ')}`)
 }
 
 const longest = 366 * 86_400
@@ -158,13 +158,19 @@ function outcomeText({ verdict, reason, figure, rows, runs, notes, delay, metric
     bar(run.figure),
   ])
   parts.push(table(['known', 'figure', 'moved', 'rows changed', ''], [as, ...tried]))
-  const alone = metrics.map((one) => [one.metric, text(one.figure), share(one.moved), percent(one.share)])
+  const alone = metrics.map((metric) => [
+    metric.metric,
+    text(metric.figure),
+    share(metric.moved),
+    percent(metric.share),
+  ])
   if (delay !== null && alone.length > 0)
     parts.push(`of each metric alone, ${describeRun(delay)}:\n${table(['metric', 'figure', 'moved', 'share'], alone)}`)
   const versions = runs.filter(({ kind }) => kind === 'version')
   if (versions.length > 0)
     parts.push(
-      `as it came out at earlier versions, beside what the lake says now that was knowable then:\n${versionTable(versions)}`,
+      'as it came out at earlier versions, beside what the lake says now that was knowable ' +
+        `then:\n${versionTable(versions)}`,
     )
   return parts.join('\n')
 }
@@ -194,9 +200,9 @@ const places = 30
 
 /** Bars from one zero for all: to its left what is below it. */
 function barOf(figures: readonly (number | null)[]): (figure: number | null) => string {
-  const known = figures.filter((figure) => figure !== null)
-  const low = Math.min(0, ...known)
-  const high = Math.max(0, ...known)
+  const shown = figures.filter((figure) => figure !== null)
+  const low = Math.min(0, ...shown)
+  const high = Math.max(0, ...shown)
   const unit = high === low ? 0 : places / (high - low)
   const zero = Math.round(-low * unit)
   return (figure) => {

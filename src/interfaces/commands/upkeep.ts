@@ -22,9 +22,9 @@ what they opened. docs/reference/views.md describes every object.`,
     using ledger = await Ledger.open(data)
     const built = await buildViews(ledger, { catalogue, force: true, deps: lakeWorld(call, 'views') })
     const { version, objects, files, bytes: size } = built
-    const made = [places.database, places.script].map((place) => `  ${inLake(data, place)}\n`)
+    const paths = [places.database, places.script].map((place) => `  ${inLake(data, place)}\n`)
     const of = `${several(objects, 'object')} over ${several(files, 'file')} of version ${version} (${bytes(size)})`
-    return { document: built, words: () => `${of}:\n${made.join('')}` }
+    return { document: built, words: () => `${of}:\n${paths.join('')}` }
   },
 })
 
@@ -76,14 +76,17 @@ function redatedInWords({ partitions, made, version, unknown }: RedateSummary): 
 
 /** The columns that cost anything, each with its bytes a point. */
 function sizeTable(sizes: Awaited<ReturnType<typeof metricSizes>>): string {
-  const points = sizes.reduce((sum, one) => sum + one.points, 0)
-  const size = sizes.reduce((sum, one) => sum + one.bytes, 0)
-  const rows = sizes.map(({ metric, points: own, bytes_per_point, columns }) => {
+  const points = sizes.reduce((sum, row) => sum + row.points, 0)
+  const size = sizes.reduce((sum, row) => sum + row.bytes, 0)
+  const rows = sizes.map(({ metric, points: pointCount, bytes_per_point, columns }) => {
     const dear = Object.entries(columns).map(([name, each]) => `${name} ${each.toFixed(each < 0.1 ? 3 : 2)}`)
-    return [metric, own, bytes_per_point.toFixed(2), dear.join('  ')] as const
+    return [metric, pointCount, bytes_per_point.toFixed(2), dear.join('  ')] as const
   })
   const total = points === 0 ? 0 : size / points
-  return `\n${table(['metric', 'points', 'bytes a point', 'by column'], rows)}all: ${several(points, 'point')}, ${bytes(size)}, ${total.toFixed(2)} bytes a point\n`
+  return (
+    `\n${table(['metric', 'points', 'bytes a point', 'by column'], rows)}all: ${several(points, 'point')}, ` +
+    `${bytes(size)}, ${total.toFixed(2)} bytes a point\n`
+  )
 }
 
 export const vacuumCommand = answering({
@@ -129,7 +132,10 @@ export const versionsCommand = answering({
 by its time.`,
   answer: async ({ settings }) => {
     using ledger = await Ledger.openToRead(settings.data)
-    const versions = versionChanges(ledger).map((one) => ({ ...one, committed_at: formatMicros(one.committed_at) }))
+    const versions = versionChanges(ledger).map((version) => ({
+      ...version,
+      committed_at: formatMicros(version.committed_at),
+    }))
     const words = () => (versions.length === 0 ? 'no version yet\n' : table(header, versions.map(line)))
     return { document: versions, words }
   },

@@ -34,7 +34,9 @@ const usualRequests = 60
 
 const verifyOptions = {
   '--all': 'everything that the lake has, without a limit',
-  '--budget N': `one number for two limits: credits for points (default: ${usualBudget}) and requests to the registry (${usualRequests})`,
+  '--budget N':
+    `one number for two limits: credits for points (default: ${usualBudget}) and requests to the registry ` +
+    `(${usualRequests})`,
   '--spread-days N': 'spend less on points: what daily runs need to compare everything in N days',
   '--paths LIST': 'only these endpoints, by comma, `*` as a glob',
   '--assets LIST': 'only these assets, by comma, `*` as a glob',
@@ -77,7 +79,7 @@ Exit 4: something differs or is damaged. Exit 5: stopped early; the same command
     const within = (usual: number): number | null => (all ? null : (budget ?? usual))
     const points = await verify(
       { ...common, now: instantNow(call), scope, budget: within(usualBudget), spreadDays, maxRequests },
-      { ...world, onEvent, detailedLog: isVerbose(call), onDamage: toldAtOnce(call) },
+      { ...world, onEvent, detailedLog: isVerbose(call), onDamage: reportAtOnce(call) },
     ).finally(end)
     const requestsLeft = maxRequests === null ? null : Math.max(0, maxRequests - points.requests)
     const registry = { ...common, acceptShrink: false, budget: within(usualRequests), maxRequests: requestsLeft }
@@ -91,7 +93,7 @@ Exit 4: something differs or is damaged. Exit 5: stopped early; the same command
     if (report !== undefined) await putOut(resolve(cwd, report), visibleLines(reportOf(summary)), data, '--report')
     const isLeft = options.resources !== undefined || options.assets !== undefined || options.since !== undefined
     const whole = isLeft || isUnreadable(summary) ? summary : await withFiles(call, summary)
-    return { document: whole, words: () => toldOf(whole), error: verifyVerdict(whole) }
+    return { document: whole, words: () => verdictText(whole), error: verifyVerdict(whole) }
   },
 })
 
@@ -107,13 +109,13 @@ async function withFiles(call: Call<typeof verifyOptions>, summary: VerifySummar
   const most = options.all ? null : usualFiles
   const damaged = new Set(summary.damage.map(({ path }) => path))
   const input = { root: settings.data, catalogue, isWanted, most, cwd, damaged }
-  const own = await verifyOwn(input, askingWorld(call, 'verify'))
-  const ok = summary.ok && own.differences.length === 0 && own.incidents === 0
-  return { ...summary, own, version: own.version, ok }
+  const verifiedFiles = await verifyOwn(input, askingWorld(call, 'verify'))
+  const ok = summary.ok && verifiedFiles.differences.length === 0 && verifiedFiles.incidents === 0
+  return { ...summary, own: verifiedFiles, version: verifiedFiles.version, ok }
 }
 
 /** Damage is told while the provider is still to be asked, which may take long. */
-function toldAtOnce({ stderr }: Deps): (damage: readonly Damage[]) => void {
+function reportAtOnce({ stderr }: Deps): (damage: readonly Damage[]) => void {
   return (damage) => {
     for (const { path, found, remedy } of damage.slice(0, 10)) stderr(`damage: ${path}: ${found}; ${remedy}\n`)
     if (damage.length > 10) stderr(`damage: ${damage.length - 10} more\n`)
@@ -121,8 +123,8 @@ function toldAtOnce({ stderr }: Deps): (damage: readonly Damage[]) => void {
 }
 
 /**
- * What is asked again: points (null: none), and resources of the registry (null: all; undefined: none). Flags of one API
- * alone leave the other out; without any both are asked, as far as the lake holds them.
+ * What is asked again: points (null: none), and resources of the registry (null: all; undefined: none). Flags of one
+ * API alone leave the other out; without any both are asked, as far as the lake holds them.
  */
 function wantedOf({ options, settings, catalogue, stderr }: Call<typeof verifyOptions>) {
   const { since = null, until = null } = rangeOf(options)
@@ -131,9 +133,9 @@ function wantedOf({ options, settings, catalogue, stderr }: Call<typeof verifyOp
   const narrowed = Object.values(scope).some((value) => value !== null)
   const names = resources && namesOf(resources, [...catalogue.resources.keys()])
   if (names !== undefined) return { scope: narrowed ? scope : null, names }
-  const held = providersOf(settings.data)
-  const isAskable = held.has('metrics') || settings.metrics.url !== null || ownMetrics(catalogue).length === 0
-  if (narrowed || !held.has('registry')) return { scope: isAskable ? scope : null, names }
+  const providers = providersOf(settings.data)
+  const isAskable = providers.has('metrics') || settings.metrics.url !== null || ownMetrics(catalogue).length === 0
+  if (narrowed || !providers.has('registry')) return { scope: isAskable ? scope : null, names }
   const { url, key } = settings.registry
   if (url === null || key === null) {
     stderr(`note: the registry is not requested: PITLAKE_REGISTRY_${url === null ? 'URL' : 'KEY'} is not set\n`)
@@ -143,17 +145,17 @@ function wantedOf({ options, settings, catalogue, stderr }: Call<typeof verifyOp
 }
 
 /** Names of resources as typed; null: all. */
-export function namesOf(named: readonly string[], known: readonly string[]): readonly string[] | null {
+export function namesOf(named: readonly string[], knownNames: readonly string[]): readonly string[] | null {
   if (named.includes('*')) return null
-  const unknown = named.find((name) => !known.includes(name))
+  const unknown = named.find((name) => !knownNames.includes(name))
   if (unknown === undefined) return named
-  throw usage('--resources', { expected: known.join(', '), got: unknown, next: hint(unknown, known) })
+  throw usage('--resources', { expected: knownNames.join(', '), got: unknown, next: hint(unknown, knownNames) })
 }
 
 const mostShown = 10
 
 /** What a person sees on the terminal, at most 80 columns. */
-export function toldOf(summary: VerifySummary): string {
+export function verdictText(summary: VerifySummary): string {
   const { checked, damage, windows, differences, failures, requests, credits, gaps, registry, results } = summary
   const { incidents, acknowledged, points_added: added } = summary
   const sound = damage.length === 0 ? 'all sound' : `${damage.length} findings`
@@ -195,8 +197,8 @@ function compared(all: Readonly<Record<'verified' | 'chosen' | 'held', number>>,
 }
 
 /** The first of a list, each below an empty line. */
-function each<T>(list: readonly T[], lines: (one: T) => readonly string[]): string[] {
-  return list.slice(0, mostShown).flatMap((one) => ['', ...lines(one).flatMap((line) => wrapLine(line))])
+function each<T>(list: readonly T[], lines: (element: T) => readonly string[]): string[] {
+  return list.slice(0, mostShown).flatMap((element) => ['', ...lines(element).flatMap((line) => wrapLine(line))])
 }
 
 function labels(rows: readonly LabelledRow[]): string[] {
@@ -237,15 +239,15 @@ function ownLines({ files, left, differences }: OwnVerified): string[] {
   const states = Object.fromEntries(
     Object.entries(Object.groupBy(files, ({ state }) => state)).map(([state, all]) => [state, all.length]),
   )
-  const news = files.filter((one) => one.news > 0)
-  const lost = files.filter(({ state }) => state === 'gone' || state === 'unreadable')
+  const news = files.filter((file) => file.news > 0)
+  const lostFiles = files.filter(({ state }) => state === 'gone' || state === 'unreadable')
   return [
     ...labels([
       ['own data', `${several(files.length, 'file')} from which it came: ${formatCounts(states)}`],
       left > 0 && ['left', `${several(left, 'file')} for another day (--all: now)`],
     ]),
     ...each(differences, differenceLines),
-    ...each(lost, ({ state, metric, file, reason }) => [`${state.padEnd(10)} ${metric}: ${reason ?? file}`]),
+    ...each(lostFiles, ({ state, metric, file, reason }) => [`${state.padEnd(10)} ${metric}: ${reason ?? file}`]),
     ...each(news, ({ metric, file, news: rows }) => [`news       ${metric}: ${file} has ${several(rows, 'row')} more`]),
   ]
 }
@@ -308,7 +310,8 @@ function differenceSections(differences: readonly Difference[]): string[] {
       `## ${seriesName(first)}`,
       '',
       `- address: \`${first.address ?? 'unknown'}\``,
-      `- asked at ${first.offered_at}, request \`${request ?? 'unknown'}\`${first.provider_request === null ? '' : `, the provider's id \`${first.provider_request}\``}`,
+      `- asked at ${first.offered_at}, request ` +
+        `\`${request ?? 'unknown'}\`${first.provider_request === null ? '' : `, the provider's id \`${first.provider_request}\``}`,
       '',
       ...markdown(
         ['t', 'what', 'stored', 'offered', 'stored at', 'stored by request'],

@@ -16,8 +16,8 @@ import { bringViewsForward, lagOfViews, mayBringForward } from '../../query/view
  */
 
 /**
- * Does the work of a command that may commit, then leaves its lake with views of the newest version. Where they cannot be
- * made the command ends with that, unless its own end is graver: the data are safe then, and the views are older.
+ * Does the work of a command that may commit, then leaves its lake with views of the newest version. Where they cannot
+ * be made the command ends with that, unless its own end is graver: the data are safe then, and the views are older.
  */
 export async function leaveWithViews(
   command: string,
@@ -28,7 +28,8 @@ export async function leaveWithViews(
   try {
     code = await work()
   } catch (error) {
-    // Another job at work makes the views itself. A command that refuses one part of its work may have committed the others.
+    // Another job at work makes the views itself. A command that refuses one part of its work may have committed the
+    // others.
     const isBusy = error instanceof LakeError && error.kind === 'busy'
     const isUsage = error instanceof LakeError && error.kind === 'usage'
     const behind = isBusy
@@ -80,8 +81,9 @@ async function viewsFailed(data: string, cause: unknown): Promise<LakeError> {
 }
 
 /**
- * Before views are read: makes those of the newest version where this user may, no job is at work that will, and they were
- * made with the same catalogue; else says that they are older. Costs a listing of the journal where they are current.
+ * Before views are read: makes those of the newest version where this user may, no job is at work that will, and they
+ * were made with the same catalogue; else says that they are older. Costs a listing of the journal where they are
+ * current.
  */
 export async function openWithViews(typed: Typed): Promise<void> {
   const words = await lagLeft(typed, settingsOf(typed).data)

@@ -33,8 +33,10 @@ Differences of registry records come from \`pitlake verify\`. They leave the lis
     const shown = call.options.all ? all : all.filter(isOpen)
     const states = Map.groupBy(all, statusOf)
     const count = (status: Status): number => states.get(status)?.length ?? 0
-    const known = (['reverted', 'settled'] as const).filter((one) => count(one) > 0)
-    const rest = (['acknowledged', ...known] as const).map((one) => `, ${formatCount(count(one))} ${one}`).join('')
+    const ended = (['reverted', 'settled'] as const).filter((status) => count(status) > 0)
+    const rest = (['acknowledged', ...ended] as const)
+      .map((status) => `, ${formatCount(count(status))} ${status}`)
+      .join('')
     const list = (): string => (shown.length > 0 ? table(header, shown.map(line)) : '')
     const words = () => `${list()}${formatCount(count('open'))} open${rest}\n`
     return { document: { violations: shown.map(differenceDocument) }, words }
@@ -65,7 +67,7 @@ Example: pitlake violations acknowledge 3f2a9c0d11e4 --why "restated by the exch
     const groups = groupsOf(chosen ?? [])
     if (chosen !== null && !options.yes) {
       const none = { version: ledger.head().version, made: false, acknowledged: [], known: [], chosen: groups }
-      const rows = groups.map((one) => [one.day, one.kind, formatCount(one.count)])
+      const rows = groups.map((group) => [group.day, group.kind, formatCount(group.count)])
       const counted = rows.length === 0 ? '' : table(['day', 'kind', 'count'], rows)
       return { document: none, words: () => `${counted}nothing was acknowledged: run the same command with --yes\n` }
     }
@@ -96,7 +98,8 @@ async function differing(call: Filtering, ledger: Ledger, whole = false): Promis
   const names = named === undefined ? null : namesOf(named, [...catalogue.resources.keys()])
   const findings = named === undefined && ofPoints ? [] : await listFindings(ledger, names)
   return [...points, ...findings].filter(
-    (one) => (ofKinds?.includes(one.kind) ?? true) && (days?.includes(dayOf(one.found_at)) ?? true),
+    (difference) =>
+      (ofKinds?.includes(difference.kind) ?? true) && (days?.includes(dayOf(difference.found_at)) ?? true),
   )
 }
 
@@ -104,13 +107,13 @@ const dayOf = (at: Micros): string => formatMillis(at).slice(0, 10)
 
 type Status = 'open' | 'acknowledged' | 'reverted' | 'settled'
 
-function statusOf(one: UpstreamDifference): Status {
-  if (one.acknowledged_at !== null) return 'acknowledged'
-  if ('settled' in one) return one.settled ? 'settled' : 'open'
-  return one.reverted_at === null ? 'open' : 'reverted'
+function statusOf(difference: UpstreamDifference): Status {
+  if (difference.acknowledged_at !== null) return 'acknowledged'
+  if ('settled' in difference) return difference.settled ? 'settled' : 'open'
+  return difference.reverted_at === null ? 'open' : 'reverted'
 }
 
-const isOpen = (one: UpstreamDifference): boolean => statusOf(one) === 'open'
+const isOpen = (difference: UpstreamDifference): boolean => statusOf(difference) === 'open'
 
 /** What the filters choose; null where ids are typed: one without the other. */
 async function chosenBy(call: Filtering, ledger: Ledger): Promise<readonly UpstreamDifference[] | null> {
@@ -131,17 +134,19 @@ interface DifferenceGroup {
 
 /** Groups differences by day and kind. */
 function groupsOf(chosen: readonly UpstreamDifference[]): DifferenceGroup[] {
-  const groups = Map.groupBy(chosen, (one) => `${dayOf(one.found_at)} ${one.kind}`)
+  const groups = Map.groupBy(chosen, (difference) => `${dayOf(difference.found_at)} ${difference.kind}`)
   const sorted = [...groups].toSorted(([a], [b]) => (a < b ? -1 : 1))
-  return sorted.flatMap(([, own]) =>
-    own.slice(0, 1).map((one) => ({ kind: one.kind, day: dayOf(one.found_at), count: own.length })),
+  return sorted.flatMap(([, ofGroup]) =>
+    ofGroup
+      .slice(0, 1)
+      .map((difference) => ({ kind: difference.kind, day: dayOf(difference.found_at), count: ofGroup.length })),
   )
 }
 
 /** What another kind or another day found is not taken along unless it is named. */
 function refuseMixed({ options }: Filtering, groups: readonly DifferenceGroup[]): void {
   const mixed = (['kind', 'day'] as const).flatMap((name) => {
-    const all = [...new Set(groups.map((one) => one[name]))]
+    const all = [...new Set(groups.map((group) => group[name]))]
     return options[`${name}s`] === undefined && all.length > 1 ? [`--${name}s, of ${all.join(', ')}`] : []
   })
   if (mixed.length === 0) return

@@ -73,7 +73,10 @@ the day. docs/how-to/fetch-and-schedule.md describes the details.`,
   },
 })
 
-/** Returns resources whose hooks hear of each turn that left a newer version and of the end, and are asked about each minute. */
+/**
+ * Returns resources whose hooks hear of each turn that left a newer version and of the end, and are asked about each
+ * minute.
+ */
 function hooked(world: WatchDeps, hooks: JobHooks, version: number): WatchDeps {
   let lastVersion = version
   let looked = Number.NEGATIVE_INFINITY
@@ -122,7 +125,10 @@ function publisher(call: Call, name: string | undefined): PublishJob | null {
   }
 }
 
-/** What a watch says: what happens, what became of features, hooks that failed, and what is selected but never requested. */
+/**
+ * What a watch says: what happens, what became of features, hooks that failed, and what is selected but never
+ * requested.
+ */
 type WatchNews =
   | WatchEvent
   | { readonly kind: 'features' | 'hook' | 'unmapped'; readonly at: Instant; readonly words: string }
@@ -147,10 +153,10 @@ function wordsOf(event: WatchNews): readonly [part: string, words: string] {
     case 'metrics':
     case 'registry': {
       const { kind, brought, requests, version, error } = event
-      const came = kind === 'metrics' ? `new points, ${formatCount(event.series)} series due` : 'events'
+      const news = kind === 'metrics' ? `new points, ${formatCount(event.series)} series due` : 'events'
       const next = kind === 'metrics' && event.next !== null ? `; next ${formatInstant(event.next).slice(11, 16)}` : ''
       const then = `${next}${error === null ? '' : `; ${error}`}`
-      return [kind, `${formatCount(brought)} ${came}, ${several(requests, 'request')}, version ${version}${then}`]
+      return [kind, `${formatCount(brought)} ${news}, ${several(requests, 'request')}, version ${version}${then}`]
     }
     case 'views':
       return ['views', `of version ${event.version}`]

@@ -25,9 +25,12 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
-/** Nothing but this server's own files and answers is let in, and no text runs as a script or stands in another's frame. */
+/**
+ * Nothing but this server's own files and answers is let in, and no text runs as a script or stands in another's frame.
+ */
 const policy =
-  "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'none'; " +
+  "frame-ancestors 'none'"
 
 /** The files of the page as they came with the program: `index.html`, and beside it `page/…`. */
 export async function pageFiles(): Promise<readonly PageFile[]> {
@@ -44,15 +47,15 @@ export async function pageFiles(): Promise<readonly PageFile[]> {
 }
 
 /**
- * What is shown at the paths of the page, `/` and those beside it. They hold no data; a browser keeps its copy for as long as
- * that has the digest of what is here.
+ * What is shown at the paths of the page, `/` and those beside it. They hold no data; a browser keeps its copy for as
+ * long as that has the digest of what is here.
  */
 export async function pageShows() {
   const shows = (await pageFiles()).map(({ name, type, bytes }) => {
     const etag = `"${createHash('sha256').update(bytes).digest('base64url')}"`
     const headers = { etag, 'cache-control': 'no-cache', 'content-security-policy': policy }
-    const show = async (asked: Asked) =>
-      asked.headers['if-none-match'] === etag
+    const show = async (question: Asked) =>
+      question.headers['if-none-match'] === etag
         ? { status: 304, type, body: new Uint8Array(), headers }
         : { status: 200, type, body: bytes, headers }
     return [name === 'index.html' ? '/' : `/${name}`, show] as const

@@ -22,7 +22,7 @@ interface Questions {
   readonly componentSql: (picked: Picked) => string
   readonly disputesSql: (picked: Picked, range: Range) => string
   readonly toldSql: (picked: Picked) => string
-  readonly vintagesSql: (picked: Picked, range: Range, told: Range, columns: number) => string
+  readonly vintagesSql: (picked: Picked, range: Range, reported: Range, columns: number) => string
   readonly endOf: (t: number, interval: string) => number
   readonly isoOf: (ms: number) => string
   readonly nameOf: (sql: string, asOf: string) => string
@@ -64,11 +64,11 @@ export async function recordPage(input: RecordInput): Promise<{ readonly files: 
   const text = new TextDecoder()
   for (const { name, bytes } of await pageFiles())
     await put(name, text.decode(bytes).replace('<html lang="en">', '<html lang="en" data-recorded>'))
-  const toldMetrics = new Set<string>()
+  const reportedMetrics = new Set<string>()
   const keep: Keep = async (sql, asOf, answer) => {
     const name = questions.nameOf(sql, asOf)
-    if (!toldMetrics.has(name)) await put(`data/${name}.json`, answer)
-    toldMetrics.add(name)
+    if (!reportedMetrics.has(name)) await put(`data/${name}.json`, answer)
+    reportedMetrics.add(name)
   }
   const ask: Ask = async (sql, asOf) => {
     const answer = await input.ask(sql, asOf)
@@ -79,16 +79,16 @@ export async function recordPage(input: RecordInput): Promise<{ readonly files: 
   const instants = instantsOf(charts, input.instants, questions)
   for (const { picked, range } of charts) {
     await ask(questions.disputesSql(picked, range), '')
-    const asked = [questions.columnsSql(picked, range, columns)]
+    const statements = [questions.columnsSql(picked, range, columns)]
     if (picked.metric.revisable && picked.component === '') {
       const [told] = await ask(questions.toldSql(picked), '')
-      asked.push(questions.vintagesSql(picked, range, [Number(told?.['a0']), Number(told?.['a1'])], columns))
+      statements.push(questions.vintagesSql(picked, range, [Number(told?.['a0']), Number(told?.['a1'])], columns))
     }
-    await Promise.all(asked.flatMap((sql) => ['', ...instants].map(async (at) => ask(sql, at))))
+    await Promise.all(statements.flatMap((sql) => ['', ...instants].map(async (at) => ask(sql, at))))
   }
   await recordRest(questions, instants, { ask, keep })
   await put(indexFile, JSON.stringify({ lake, wall, instants, columns }))
-  return { files: toldMetrics.size, charts: charts.length }
+  return { files: reportedMetrics.size, charts: charts.length }
 }
 
 interface Chart {
@@ -144,5 +144,5 @@ async function recordRest(
     ])
   }
   const versions = Map.groupBy(await ask(questions.historySql(null), ''), ({ id }) => String(id))
-  for (const [product, own] of versions) await keep(questions.historySql(product), '', JSON.stringify(own))
+  for (const [product, rows] of versions) await keep(questions.historySql(product), '', JSON.stringify(rows))
 }

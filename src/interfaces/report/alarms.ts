@@ -18,8 +18,8 @@ import { defaultMaxLate, judgeSeries, type Late, lateOf, silenceOf, silentUserDa
 import { endReasons, failedReason, type Reason, unmappedReason } from './trust.ts'
 
 /**
- * What is stale: the series of an endpoint and interval, the registry, the last run, which failed for a reason that makes
- * everything stale in time, or selected series that are never requested; the names are relied on by hooks.
+ * What is stale: the series of an endpoint and interval, the registry, the last run, which failed for a reason that
+ * makes everything stale in time, or selected series that are never requested; the names are relied on by hooks.
  */
 export type Stale =
   | (Pick<Late, 'metric' | 'interval' | 'series'> & { readonly late_seconds: number })
@@ -33,7 +33,8 @@ const staleOf = ({ metric, interval, series, seconds }: Late): Stale => ({
   late_seconds: seconds,
 })
 
-const isSameLine = (one: Late, other: Late): boolean => one.metric === other.metric && one.interval === other.interval
+const isSameLine = (late: Late, other: Late): boolean =>
+  late.metric === other.metric && late.interval === other.interval
 
 /** Something upstream that a person has to look at: in points, or in records of the registry. */
 export type UpstreamDifference = ReturnType<typeof listViolations>[number] | ListedFinding
@@ -44,8 +45,8 @@ interface AlarmsInput extends MetricsProvider {
 }
 
 /**
- * What the last runs are reasons for; windows that failed by an outage that has a name are no second alarm. A watch requests
- * again within minutes: what fails there becomes an alarm when points are late.
+ * What the last runs are reasons for; windows that failed by an outage that has a name are no second alarm. A watch
+ * requests again within minutes: what fails there becomes an alarm when points are late.
  */
 function runReasons(
   ledger: Ledger,
@@ -74,11 +75,11 @@ export async function alarmsOf(ledger: Ledger, input: AlarmsInput) {
   const behind = all.filter(({ metric }) => !isExplained || lateFor(check, metric) !== null)
   const late: readonly Stale[] = [
     ...behind.map(staleOf),
-    ...stopped.filter((one) => !behind.some((other) => isSameLine(one, other))).map(staleOf),
+    ...stopped.filter((line) => !behind.some((other) => isSameLine(line, other))).map(staleOf),
     ...silentUserData(ledger, check, now).flatMap(({ metric, last }): Stale[] => {
-      const own = judged.filter((one) => one.metric === metric)
-      const [first] = own
-      return first ? [{ metric, interval: first.interval, series: own.length, late_seconds: now - last }] : []
+      const ofMetric = judged.filter((line) => line.metric === metric)
+      const [first] = ofMetric
+      return first ? [{ metric, interval: first.interval, series: ofMetric.length, late_seconds: now - last }] : []
     }),
   ]
   const silent = Math.round(silenceOf(registryFacts(ledger), now))
@@ -105,15 +106,15 @@ interface Alarms {
   readonly stale: readonly Stale[]
 }
 
-const toldShape = z.object({ violations: z.array(z.string()), stale: z.array(z.string()) })
+const recordedShape = z.object({ violations: z.array(z.string()), stale: z.array(z.string()) })
 
 /** Names of the alarms that were reported and last. Derived from the shape that reads them. */
-type ReportedAlarms = z.infer<typeof toldShape>
+type ReportedAlarms = z.infer<typeof recordedShape>
 
 /** What has been told of this lake and lasts, by whatever job; null where nothing ever was, or cannot be read. */
 async function readTold(root: string) {
   const text = await textOf(inLake(root, places.alarms))
-  return (text === undefined ? undefined : toldShape.safeParse(jsonOf(text)).data) ?? null
+  return (text === undefined ? undefined : recordedShape.safeParse(jsonOf(text)).data) ?? null
 }
 
 /** The name under which `alarms.json` remembers it. */
@@ -141,6 +142,6 @@ export async function newAlarms(root: string, { violations, stale }: Alarms, bef
   }
   return {
     violations: violations.filter(({ id }) => !knownViolations.has(id)),
-    stale: stale.filter((one) => !lasting.has(staleName(one))),
+    stale: stale.filter((line) => !lasting.has(staleName(line))),
   }
 }

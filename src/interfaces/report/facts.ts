@@ -311,7 +311,10 @@ export interface StatusFacts extends ProviderFacts, VersionFacts {
   readonly running: readonly string[]
   /** The newest run; null if there is none. */
   readonly last_run: RunFact | null
-  /** Ends of the last runs: `fetch`, and `held_back` (the run whose snapshot was held back). Each has `job`, `at`, `stopped_by` and `exit_code`, or is null. */
+  /**
+   * Ends of the last runs: `fetch`, and `held_back` (the run whose snapshot was held back). Each has `job`, `at`,
+   * `stopped_by` and `exit_code`, or is null.
+   */
   readonly last_ends: LastEnds
   /** Most frequent reason of failed windows; null if none failed. */
   readonly failed_most: string | null
@@ -481,7 +484,7 @@ export interface UnmappedSeries {
 /** Reads which selected series are never requested. */
 export async function readUnmapped(ledger: Ledger, { settings, catalogue }: MetricsProvider): Promise<UnmappedSeries> {
   const names = await selectedPlaceholders({ settings, catalogue, selections: settings.select }, ledger)
-  const series = new Set(names.flatMap((one) => one.series)).size
+  const series = new Set(names.flatMap((name) => name.series)).size
   return { series, words: series === 0 ? null : unmappedInWords(names), remedy: mappingRemedy(names) }
 }
 
@@ -496,8 +499,8 @@ async function arrivalsFor(ledger: Ledger, input: StatusInput, points: number): 
   return await storedArrivals(ledger, input.catalogue, () => true).catch(() => null)
 }
 
-function rulesOf(held: readonly StoredArrivals[]): RuleCounts {
-  const rows = held.map(({ endpoint, interval, rules, arrivals }) =>
+function rulesOf(arrivalsByRule: readonly StoredArrivals[]): RuleCounts {
+  const rows = arrivalsByRule.map(({ endpoint, interval, rules, arrivals }) =>
     judgeRule(endpoint.path, interval, rules, arrivals),
   )
   const imprecise = rows.filter(({ verdict }) => verdict === 'imprecise')
@@ -543,7 +546,10 @@ function countIn(windows: readonly Window[], interval: Interval): number {
   return total
 }
 
-/** How far the newest points of these series are from what is due, and how long the most overdue unasked one has been due. */
+/**
+ * How far the newest points of these series are from what is due, and how long the most overdue unasked one has been
+ * due.
+ */
 export function countFresh(series: readonly SeriesStanding[]): FreshnessCounts {
   const counts = { fresh: 0, pending: 0, behind: 0, stopped: 0, overdue_seconds: 0 }
   for (const { fresh, overdue } of series) {
@@ -570,8 +576,8 @@ function refusedOf(all: readonly ListedRefusal[]): RefusedCounts {
 }
 
 function lostUserData(coverage: ReadonlyMap<string, readonly CoverageRow[]>): string[] {
-  const lost = [...coverage].filter(([, rows]) => rows.some(isLost)).map(([id]) => parseSeriesId(id)?.metric ?? '')
-  return [...new Set(lost)].filter((metric) => metric.startsWith(ownPrefix)).toSorted()
+  const metrics = [...coverage].filter(([, rows]) => rows.some(isLost)).map(([id]) => parseSeriesId(id)?.metric ?? '')
+  return [...new Set(metrics)].filter((metric) => metric.startsWith(ownPrefix)).toSorted()
 }
 
 const isOpen = ({ listed }: ListedRefusal): boolean => listed.acknowledged_at === null
@@ -586,7 +592,7 @@ function oldestOf(
   const rows = [...coverage.values()].flat()
   const failed = rows.filter(({ state, reason }) => state === 'failed' && readRefusal(reason)?.since === undefined)
   const oldest = (instants: readonly Instant[]): string | null =>
-    instants.length === 0 ? null : formatInstant(instants.reduce((least, one) => Math.min(least, one)))
+    instants.length === 0 ? null : formatInstant(instants.reduce((least, instant) => Math.min(least, instant)))
   const open = (findings ?? []).filter(isOpenFinding)
   const openViolations = storedViolations(ledger).filter(
     ({ acknowledged_at, reverted_at }) => acknowledged_at === null && reverted_at === null,
@@ -597,13 +603,15 @@ function oldestOf(
     violations: oldest(found(openViolations.filter(({ incident }) => incident === null))),
     incidents: oldest(found(openViolations.filter(({ incident }) => incident !== null))),
     findings: oldest(open.map(({ found_at }) => Math.floor(found_at / 1_000_000))),
-    withdrawn: oldest(refused.filter((one) => one.withdrawn && isOpen(one)).map(({ since }) => since)),
+    withdrawn: oldest(refused.filter((refusal) => refusal.withdrawn && isOpen(refusal)).map(({ since }) => since)),
     failed: oldest(failed.map(({ asked_at }) => asked_at)),
     gaps: oldest(rows.filter(({ reason }) => reason === 'gap').map(({ since }) => since)),
   }
 }
 
-/** What runs planned and did not ask, as far as it is selected now: what is on record, and what killed ones left over. */
+/**
+ * What runs planned and did not ask, as far as it is selected now: what is on record, and what killed ones left over.
+ */
 async function notAskedOf(
   ledger: Ledger,
   input: StatusInput,
@@ -616,8 +624,8 @@ async function notAskedOf(
   const killed = pendingSelections(ledger, input.now, atWork).since
   const asks = killed === null ? [] : await pendingAsks(ledger, input, input.now, atWork)
   const at = Math.floor((killed ?? 0) / 1_000_000)
-  const asked = { at: input.now, request: '', weekStart: input.settings.metrics.weekStart }
-  const silent = notAsked(ledger, asks, new Map(), asked).flatMap((one) => one.coverage)
+  const request = { at: input.now, request: '', weekStart: input.settings.metrics.weekStart }
+  const silent = notAsked(ledger, asks, new Map(), request).flatMap((window) => window.coverage)
   const fresh = silent.filter(({ asked_at }) => asked_at === input.now).map((row) => ({ ...row, asked_at: at }))
   const rows = await selectedOf(ledger, input, [...notRequested, ...fresh])
   const since = rows.reduce((least, row) => Math.min(least, row.asked_at), Infinity)
@@ -636,7 +644,9 @@ function verifiedOf(ledger: Ledger): VerifiedFact {
 /** The locks that jobs hold while they are at work; a backup holds that of `publish`. */
 export const jobLocks = ['metrics', 'registry', 'verify', 'watch', 'publish', 'pull'] as const
 
-/** The jobs at work now. A lock is only touched where somebody once said his name, so that no starting job is disturbed. */
+/**
+ * The jobs at work now. A lock is only touched where somebody once said his name, so that no starting job is disturbed.
+ */
 async function runningJobs(root: string): Promise<string[]> {
   const running: string[] = []
   for (const lock of jobLocks) if ((await holderOf(root, lock)) !== undefined && isHeld(root, lock)) running.push(lock)
@@ -652,10 +662,13 @@ function isHeld(root: string, api: string): boolean {
   }
 }
 
-/** Of what was lost with files: how many months of series were observed again, and of how many points; `waiting`: not yet. */
+/**
+ * Of what was lost with files: how many months of series were observed again, and of how many points; `waiting`: not
+ * yet.
+ */
 function countAgain(months: readonly ObservedAgain[]): ObservedAgainCounts {
   const again = months.filter(({ at }) => at !== null)
-  const points = again.reduce((sum, one) => sum + (one.points ?? 0), 0)
+  const points = again.reduce((sum, observed) => sum + (observed.points ?? 0), 0)
   return { months: again.length, points, waiting: months.length - again.length }
 }
 
@@ -703,15 +716,19 @@ export function runFact(run: StoredRun): RunFact {
 
 /** What a plan or a summary tells of a cost, else what the run does; null where nobody says. */
 function costIn(facts: Json, run?: StoredRun): RunCost {
-  const known: { readonly [key: string]: unknown } = typeof facts === 'object' && facts !== null ? { ...facts } : {}
+  const knownFacts: { readonly [key: string]: unknown } =
+    typeof facts === 'object' && facts !== null ? { ...facts } : {}
   const numberOf = (key: 'requests' | 'points' | 'credits'): number | null => {
-    const value = known[key]
+    const value = knownFacts[key]
     return typeof value === 'number' ? value : (run?.[key] ?? null)
   }
   return { requests: numberOf('requests'), points: numberOf('points'), credits: numberOf('credits') }
 }
 
-/** The longest window without points that has points on both sides, and the series that begin later than they were asked for. */
+/**
+ * The longest window without points that has points on both sides, and the series that begin later than they were asked
+ * for.
+ */
 function holesIn(coverage: ReadonlyMap<string, readonly CoverageRow[]>): HolesFact {
   const gaps = [...coverage].flatMap(([id, rows]) => {
     const { metric, asset, interval } = readableSeries(id)
@@ -722,7 +739,7 @@ function holesIn(coverage: ReadonlyMap<string, readonly CoverageRow[]>): HolesFa
         return { metric, asset, points, since: formatInstant(since), until: formatInstant(until) }
       })
   })
-  const longest = gaps.reduce<GapFact | null>((most, one) => (one.points > (most?.points ?? 0) ? one : most), null)
+  const longest = gaps.reduce<GapFact | null>((most, gap) => (gap.points > (most?.points ?? 0) ? gap : most), null)
   const later = [...coverage.values()]
     .flat()
     .filter(({ reason }) => reason === beforeFirst)

@@ -13,8 +13,9 @@ import { intersect, type Window } from '../../base/windows.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 
 /**
- * How far the newest points of a series are from what the rule makes due now: all of it is held; asked since it became due,
- * not there yet; due, and not asked since; asked in vain for longer than the endpoint's tolerance, as of the last request.
+ * How far the newest points of a series are from what the rule makes due now: all of it is held; asked since it became
+ * due, not there yet; due, and not asked since; asked in vain for longer than the endpoint's tolerance, as of the last
+ * request.
  */
 type Freshness = 'fresh' | 'pending' | 'behind' | 'stopped'
 
@@ -51,15 +52,19 @@ export function judgeSeries(
   weekStart: Weekday,
 ): SeriesStanding[] {
   const horizons = new Map<string, Instant>()
-  return [...series].map((one) => {
-    const endpoint = catalogue.endpoints.get(one.metric)
-    const interval = storedInterval(one)
-    const key = `${one.metric} ${interval}`
-    const known = horizons.get(key)
+  return [...series].map((standing) => {
+    const endpoint = catalogue.endpoints.get(standing.metric)
+    const interval = storedInterval(standing)
+    const key = `${standing.metric} ${interval}`
+    const knownHorizon = horizons.get(key)
     const horizon =
-      known ?? (endpoint ? horizonOf(endpoint, interval, now, weekStart).final : floor(now, interval, weekStart))
+      knownHorizon ?? (endpoint ? horizonOf(endpoint, interval, now, weekStart).final : floor(now, interval, weekStart))
     horizons.set(key, horizon)
-    return judge(one, interval, coverage.get(one.id) ?? [], verified.get(one.id) ?? [], { endpoint, horizon, now })
+    return judge(standing, interval, coverage.get(standing.id) ?? [], verified.get(standing.id) ?? [], {
+      endpoint,
+      horizon,
+      now,
+    })
   })
 }
 
@@ -122,13 +127,13 @@ function freshness(
   const due = dueAt(endpoint, reached, interval)
   const late = Math.max(0, now - due)
   const patience = endpoint ? toleranceOf(endpoint, interval) : 0
-  const said = rows.find((row) => row.since <= reached && row.until > reached)
-  const unasked = said === undefined ? reached : lastAsked(rows, reached)
-  if (unasked >= horizon && said !== undefined)
+  const answer = rows.find((row) => row.since <= reached && row.until > reached)
+  const unasked = answer === undefined ? reached : lastAsked(rows, reached)
+  if (unasked >= horizon && answer !== undefined)
     return { fresh: late > patience ? 'stopped' : 'pending', overdue: 0, late }
   const overdue = Math.max(0, now - dueAt(endpoint, unasked, interval))
   // What had stopped when it was last requested does not resume because one more point is due before the next run.
-  const stopped = said !== undefined && unasked > reached && said.asked_at - due > patience
+  const stopped = answer !== undefined && unasked > reached && answer.asked_at - due > patience
   return { fresh: stopped ? 'stopped' : 'behind', overdue, late }
 }
 
@@ -152,8 +157,8 @@ const rhythmSpan = 14 * day
 const leastRhythmSpan = 1.5 * day
 
 /**
- * The usual pause between runs: the second longest of two weeks, so that a single outage is no habit, and neither is a burst of
- * runs of one day. The `least` newest runs count however old they are. Null while there are too few of them.
+ * The usual pause between runs: the second longest of two weeks, so that a single outage is no habit, and neither is a
+ * burst of runs of one day. The `least` newest runs count however old they are. Null while there are too few of them.
  */
 export function rhythmOf(instants: readonly Instant[], least = 0): number | null {
   const last = instants.at(-1)
@@ -168,9 +173,9 @@ export function rhythmOf(instants: readonly Instant[], least = 0): number | null
 const margin = hour
 
 /**
- * How long a point may be due without being requested where `check.max_late` says nothing (seconds): until the next run of
- * the schedule has had time for it. Where the configuration names none, it is the lake's own rhythm; a watch asks at once.
- * Until a rhythm is learnt, it is the documented one of a run a day.
+ * How long a point may be due without being requested where `check.max_late` says nothing (seconds): until the next run
+ * of the schedule has had time for it. Where the configuration names none, it is the lake's own rhythm; a watch asks at
+ * once. Until a rhythm is learnt, it is the documented one of a run a day.
  */
 export function defaultMaxLate(ledger: Ledger, { schedule }: Pick<Check, 'schedule'>): number {
   if (schedule !== null) return schedule + margin
@@ -196,9 +201,9 @@ export interface LateSeries {
 }
 
 /**
- * What is late: beyond the limit for its path, or, where there is none, due for longer than `maxLate` (seconds) without an
- * answer. What was asked for in vain for too long has stopped where no limit says more. Hooks, `status`, its page, `--check`
- * and `/healthz` judge by this alone.
+ * What is late: beyond the limit for its path, or, where there is none, due for longer than `maxLate` (seconds) without
+ * an answer. What was asked for in vain for too long has stopped where no limit says more. Hooks, `status`, its page,
+ * `--check` and `/healthz` judge by this alone.
  */
 export function lateOf(series: readonly SeriesStanding[], check: Pick<Check, 'maxLate'>, maxLate: number): LateSeries {
   const limits = new Map([...new Set(series.map(({ metric }) => metric))].map((path) => [path, lateFor(check, path)]))
@@ -212,9 +217,9 @@ export function lateOf(series: readonly SeriesStanding[], check: Pick<Check, 'ma
     if (!isStopped && !isLate) continue
     const into = isLate ? late : stopped
     const key = `${metric} ${interval}`
-    const known = into.get(key) ?? { metric, interval, series: 0, inVain: 0, seconds: 0 }
-    const seconds = Math.max(known.seconds, limit === null && isLate ? overdue : due)
-    into.set(key, { ...known, series: known.series + 1, inVain: known.inVain + (standing.failing ? 1 : 0), seconds })
+    const total = into.get(key) ?? { metric, interval, series: 0, inVain: 0, seconds: 0 }
+    const seconds = Math.max(total.seconds, limit === null && isLate ? overdue : due)
+    into.set(key, { ...total, series: total.series + 1, inVain: total.inVain + (standing.failing ? 1 : 0), seconds })
   }
   return { late: [...late.values()], stopped: [...stopped.values()] }
 }
@@ -231,8 +236,8 @@ export interface SilentUserData {
 const fewImports = 4
 
 /**
- * Metrics of user data whose last news is older than half again the usual pause between imports with news, and than a limit
- * for their path allows.
+ * Metrics of user data whose last news is older than half again the usual pause between imports with news, and than a
+ * limit for their path allows.
  */
 export function silentUserData(ledger: Ledger, check: Pick<Check, 'maxLate'>, now: Instant): SilentUserData[] {
   return [...importArrivals(ledger)].flatMap(([metric, arrivals]) => {

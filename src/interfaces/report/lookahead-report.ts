@@ -35,9 +35,11 @@ function shorten(text: string): string {
 
 /** `12 items: 1 leak, 9 clean, 2 skipped; 8 verdicts from the cache`. */
 function countsText({ items, counts, cached }: ResearchReport): string {
-  const told = byWeight.filter((verdict) => counts[verdict] > 0).map((verdict) => countText(verdict, counts[verdict]))
+  const counted = byWeight
+    .filter((verdict) => counts[verdict] > 0)
+    .map((verdict) => countText(verdict, counts[verdict]))
   const from = cached === 0 ? '' : `; ${several(cached, 'verdict')} from the cache`
-  return `${several(items.length, 'item')}${told.length === 0 ? '' : `: ${told.join(', ')}`}${from}`
+  return `${several(items.length, 'item')}${counted.length === 0 ? '' : `: ${counted.join(', ')}`}${from}`
 }
 
 function countText(verdict: ItemVerdict, count: number): string {
@@ -61,8 +63,8 @@ const isOpen = ({ verdict }: JudgedItem): boolean => verdict === 'undecided' || 
 
 /** What was found, in one or two sentences. */
 function findingText({ name, reason, leak }: JudgedItem): string {
-  const said = [leak, reason].filter((part) => part !== null).join('\n')
-  return `${name === null ? '' : `${name}: `}${said}`
+  const text = [leak, reason].filter((part) => part !== null).join('\n')
+  return `${name === null ? '' : `${name}: `}${text}`
 }
 
 /** A path as GitHub writes it, relative to the repository. */
@@ -84,7 +86,9 @@ export function junitText({ items, counts }: ResearchReport): string {
   const totals = `tests="${items.length}" failures="${counts.leak}" errors="${open}" skipped="${counts.skipped}"`
   const cases = items.map((item) => {
     const name = item.name ?? `${item.kind} at line ${item.line}`
-    const head = `    <testcase classname="${xml(slashed(item.file))}" name="${xml(name)}" file="${xml(slashed(item.file))}" line="${item.line}"`
+    const head =
+      `    <testcase classname="${xml(slashed(item.file))}" name="${xml(name)}" ` +
+      `file="${xml(slashed(item.file))}" line="${item.line}"`
     const inner = outcomeXml(item)
     return inner === '' ? `${head}/>` : `${head}>${inner}</testcase>`
   })
@@ -104,8 +108,8 @@ function outcomeXml(item: JudgedItem): string {
   if (verdict === 'clean') return ''
   if (verdict === 'skipped') return `<skipped message="${xml(reason ?? '')}"/>`
   const element = verdict === 'leak' ? 'failure' : 'error'
-  const said = verdict === 'leak' ? (leak ?? reason) : reason
-  return `<${element} type="${verdict}" message="${xml(said ?? '')}">${xml(findingText(item))}</${element}>`
+  const text = verdict === 'leak' ? (leak ?? reason) : reason
+  return `<${element} type="${verdict}" message="${xml(text ?? '')}">${xml(findingText(item))}</${element}>`
 }
 
 /** Text as XML 1.0 may hold it. */

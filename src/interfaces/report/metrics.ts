@@ -15,8 +15,8 @@ interface Family {
 }
 
 /**
- * The standing of a lake in the text format of Prometheus; what nobody knows has no sample. `creditsPerDay`: what a watch
- * may spend.
+ * The standing of a lake in the text format of Prometheus; what nobody knows has no sample. `creditsPerDay`: what a
+ * watch may spend.
  */
 export function metricsText(
   { standing, series, arrivals }: JudgedStanding,
@@ -33,9 +33,9 @@ export function metricsText(
 }
 
 function written({ name, help, samples }: Family): string {
-  const told = samples.filter(([, value]) => value !== null)
-  if (told.length === 0) return ''
-  const lines = told.map(([labels, value]) => {
+  const known = samples.filter(([, value]) => value !== null)
+  if (known.length === 0) return ''
+  const lines = known.map(([labels, value]) => {
     const pairs = Object.entries(labels).map(([key, text]) => `${key}="${escaped(text)}"`)
     return `pitlake_${name}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${value}\n`
   })
@@ -149,15 +149,15 @@ function ofAsking(
 /** By endpoint and interval: how many series are in each state, and how overdue the worst is. */
 function ofSeries(series: readonly SeriesStanding[]): Family[] {
   const groups = Map.groupBy(series, ({ metric, interval }) => `${metric} ${interval}`)
-  const labelled = [...groups.values()].flatMap((own) =>
-    own.slice(0, 1).map(({ metric, interval }) => ({ labels: { metric, interval }, own })),
+  const labelled = [...groups.values()].flatMap((standings) =>
+    standings.slice(0, 1).map(({ metric, interval }) => ({ labels: { metric, interval }, own: standings })),
   )
-  const newest = (own: readonly SeriesStanding[]): number | null => {
-    const known = own.flatMap((each) => each.newest ?? [])
-    return known.length === 0 ? null : Math.min(...new Set(known))
+  const newest = (standings: readonly SeriesStanding[]): number | null => {
+    const newestPoints = standings.flatMap((each) => each.newest ?? [])
+    return newestPoints.length === 0 ? null : Math.min(...new Set(newestPoints))
   }
-  const overdue = (own: readonly SeriesStanding[]): number =>
-    own.reduce((most, each) => Math.max(most, each.overdue), 0)
+  const overdue = (standings: readonly SeriesStanding[]): number =>
+    standings.reduce((most, each) => Math.max(most, each.overdue), 0)
   return [
     {
       name: 'endpoint_overdue_seconds',
@@ -172,8 +172,8 @@ function ofSeries(series: readonly SeriesStanding[]): Family[] {
   ]
 }
 
-function ofLags(held: readonly StoredArrivals[]): Family[] {
-  const samples = held.flatMap(({ endpoint, interval, arrivals }) => {
+function ofLags(arrivalsByMetric: readonly StoredArrivals[]): Family[] {
+  const samples = arrivalsByMetric.flatMap(({ endpoint, interval, arrivals }) => {
     const quantiles = { '0.5': arrivals.p50, '0.95': arrivals.p95, '0.99': arrivals.p99 }
     return Object.entries(quantiles).map(
       ([quantile, lag]): Sample => [{ metric: endpoint.path, interval, quantile }, lag],

@@ -152,7 +152,7 @@ export async function readStatusPage(
   stampsAt: string | null = null,
 ): Promise<StatusPage> {
   const { now } = input
-  const starts = series.flatMap((one) => (one.due === null ? [] : [one.due.since]))
+  const starts = series.flatMap((standing) => (standing.due === null ? [] : [standing.due.since]))
   const firstMonth = starts.length === 0 ? monthIndex(now) : monthIndex(starts.reduce((a, b) => Math.min(a, b)))
   const months = Math.max(1, monthIndex(now) - firstMonth + 1)
   const { lags, bins, universe, readable } = await readFiles(ledger, input, arrivals)
@@ -226,7 +226,7 @@ function endpointRows(series: readonly SeriesStanding[], frame: Frame): Endpoint
   const judged = series.filter(({ due }) => due !== null)
   const place = new Map(frame.order.map((metric, index) => [metric, index]))
   return [...Map.groupBy(judged, ({ metric }) => metric)]
-    .map(([metric, own]) => endpointRow(metric, own, frame))
+    .map(([metric, standingsOfMetric]) => endpointRow(metric, standingsOfMetric, frame))
     .toSorted(
       (a, b) => (place.get(a.metric) ?? Infinity) - (place.get(b.metric) ?? Infinity) || (a.metric < b.metric ? -1 : 1),
     )
@@ -242,7 +242,7 @@ function endpointRow(metric: string, standings: readonly SeriesStanding[], frame
     addByMonth(byMonth.failed, failed, interval, frame)
   }
   const newest = standings.reduce<Instant | null>(
-    (last, one) => Math.max(last ?? -Infinity, one.newest ?? -Infinity),
+    (last, standing) => Math.max(last ?? -Infinity, standing.newest ?? -Infinity),
     null,
   )
   const lag = frame.lags.get(metric) ?? null
@@ -272,7 +272,7 @@ const zeros = (length: number): number[] => Array.from({ length }, () => 0)
 
 /** Endpoints that were asked and of which nothing is stored. */
 function silentOf(ledger: Ledger, series: readonly SeriesStanding[]): SilentEndpoint[] {
-  const heard = new Set(series.filter((one) => one.due !== null).map((one) => one.metric))
+  const heard = new Set(series.filter((standing) => standing.due !== null).map((standing) => standing.metric))
   const coverage = loadCoverage(ledger)
   const silent = new Map<string, SilentEndpoint>()
   for (const [id, { metric }] of storedSeries(ledger)) {
@@ -286,8 +286,9 @@ function silentOf(ledger: Ledger, series: readonly SeriesStanding[]): SilentEndp
 const nowhere = { t: null as number | null, interval: null as string | null }
 
 /**
- * Stored values that the provider contradicts, and records of the registry, which have no t nor interval: the newest first.
- * `acknowledged` is why somebody did. What later answers no longer show, or a later state of the record has settled, is past.
+ * Stored values that the provider contradicts, and records of the registry, which have no t nor interval: the newest
+ * first. `acknowledged` is why somebody did. What later answers no longer show, or a later state of the record has
+ * settled, is past.
  */
 function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): ViolationFact[] {
   const values = listViolations(ledger, { paths: null, assets: null })
@@ -306,7 +307,7 @@ function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): Viola
       return { metric, series, t: v.t, interval: interval ?? unshownInterval, ...about, ...when }
     })
   const records = findings
-    .filter((one) => isOpenFinding(one) || one.acknowledged_at !== null)
+    .filter((finding) => isOpenFinding(finding) || finding.acknowledged_at !== null)
     .map(({ resource, record, kind, held, offered, why, found_at }) => ({
       metric: `registry ${resource}`,
       series: record,
@@ -348,19 +349,19 @@ export interface EndpointLag {
 }
 
 /** An endpoint stored in several intervals shows the one of which most arrivals are known. */
-function lagsOf(held: readonly StoredArrivals[], now: Instant): LagFacts {
+function lagsOf(storedArrivals: readonly StoredArrivals[], now: Instant): LagFacts {
   const lags = new Map<string, EndpointLag>()
   const bars = new Map<number, number>()
-  for (const { endpoint, interval, rules, arrivals } of held) {
+  for (const { endpoint, interval, rules, arrivals } of storedArrivals) {
     const { p05, p50, p95, p99, max, late } = arrivals
     for (const { bar, points } of arrivals.bars) bars.set(bar, (bars.get(bar) ?? 0) + points)
     const points = arrivals.computed + arrivals.seenLate - arrivals.backfilled
     if (points === 0 || points < (lags.get(endpoint.path)?.points ?? 0)) continue
     const rule = ruleFor(rules, now)
-    const known = { p05: p05 ?? 0, p50: p50 ?? 0, p95: p95 ?? 0, p99: p99 ?? 0, max: max ?? 0 }
-    lags.set(endpoint.path, { points, ...known, rule: lagOf(rule, interval, now), basis: rule.basis, late })
+    const knownLags = { p05: p05 ?? 0, p50: p50 ?? 0, p95: p95 ?? 0, p99: p99 ?? 0, max: max ?? 0 }
+    lags.set(endpoint.path, { points, ...knownLags, rule: lagOf(rule, interval, now), basis: rule.basis, late })
   }
-  const bins = [...bars].toSorted(([one], [other]) => one - other)
+  const bins = [...bars].toSorted(([left], [other]) => left - other)
   // Each bar holds lags divided by the rule's, from one ratio to the next on a logarithmic scale.
   return { lags, bins: bins.map(([bar, points]) => ({ from: 10 ** (bar / 12), to: 10 ** ((bar + 1) / 12), points })) }
 }

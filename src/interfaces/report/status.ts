@@ -21,8 +21,8 @@ export interface JudgedStanding extends StatusSources {
 }
 
 /**
- * Whether the lake can be trusted now; only reads, also while a job writes. `arrivals` are null where they were not read,
- * `findings` where they cannot be.
+ * Whether the lake can be trusted now; only reads, also while a job writes. `arrivals` are null where they were not
+ * read, `findings` where they cannot be.
  */
 export async function readStanding(ledger: Ledger, input: StatusInput): Promise<JudgedStanding> {
   const damaged = await damagedFiles(ledger)
@@ -47,7 +47,7 @@ async function damagedFiles(ledger: Ledger): Promise<number> {
 function lateCount(ledger: Ledger, series: readonly SeriesStanding[], { settings }: StatusInput): LateCount {
   const { late, stopped } = lateOf(series, settings.check, defaultMaxLate(ledger, settings.check))
   const sum = (some: readonly Late[], of: 'series' | 'inVain'): number =>
-    some.reduce((total, one) => total + one[of], 0)
+    some.reduce((total, row) => total + row[of], 0)
   return {
     series: sum(late, 'series'),
     inVain: sum(late, 'inVain'),
@@ -67,7 +67,9 @@ export function judgedReasons(reasons: readonly Reason[]): readonly Reason[] {
 /** Remarks that are told all the same: data that are missing. */
 const missing: readonly ReasonKind[] = ['gaps', 'begins']
 
-/** The judgement: a line for each kind of reason, the gravest first, with the command to type; one where all is well. */
+/**
+ * The judgement: a line for each kind of reason, the gravest first, with the command to type; one where all is well.
+ */
 export function check(standing: LakeStanding): { readonly lines: readonly string[]; readonly code: number } {
   const judged = judgedReasons(standing.reasons)
   const notes = standing.reasons
@@ -78,8 +80,8 @@ export function check(standing: LakeStanding): { readonly lines: readonly string
     const { version, coverage } = standing
     const share = percent(coverage.held, coverage.due)
     const line = `trusted: version ${formatCount(version)}, ${share} of what is due`
-    const known = standing.reasons.some(({ kind }) => kind === 'gaps')
-    const limits = verdictLimits({ ...standing, gaps: known ? 0 : standing.gaps })
+    const hasGaps = standing.reasons.some(({ kind }) => kind === 'gaps')
+    const limits = verdictLimits({ ...standing, gaps: hasGaps ? 0 : standing.gaps })
     return { lines: [line, ...limits.map(({ text, next }) => `note: ${text}; ${next}`), ...notes], code: 0 }
   }
   const lines = judged.map(({ word, text, since, next }) => {

@@ -92,7 +92,9 @@ export function reasonsOf(facts: StatusFacts, now: Instant, { check, late }: Tru
   const { mirror_of: source } = facts
   if (source === null) return reasons
   // What writes is for the lake that it came from.
-  return reasons.map((one) => (elsewhere.test(one.next ?? '') ? { ...one, next: `pitlake pull ${source}` } : one))
+  return reasons.map((reason) =>
+    elsewhere.test(reason.next ?? '') ? { ...reason, next: `pitlake pull ${source}` } : reason,
+  )
 }
 
 const elsewhere = /^pitlake (?:fetch|verify|registry|doctor)\b/
@@ -205,7 +207,9 @@ function arrivals({ user_data: silent, unmapped }: StatusFacts): Reason[] {
   const found: Reason[] = []
   const [first] = silent
   if (first !== undefined) {
-    const text = `${several(silent.length, 'metric')} of user data got nothing new for longer than usual: ${first.metric}, usually every ${roughly(first.every_seconds)}`
+    const text =
+      `${several(silent.length, 'metric')} of user data got nothing new for longer than usual: ${first.metric}, ` +
+      `usually every ${roughly(first.every_seconds)}`
     found.push(look(reasonAbout('user_data', silent.length, first.last_at), 'stale', text, importAgain(first.metric)))
   }
   return [...found, ...unmappedReason(unmapped)]
@@ -258,7 +262,9 @@ function upstream(
     reasons.push(look(about, 'integrity', text, list, violations <= maxViolations))
   }
   if (incidents > 0) {
-    const text = `${several(incidents, 'incident')}: very many stored values differed or were missing upstream at once; the next fetch asks again`
+    const text =
+      `${several(incidents, 'incident')}: very many stored values differed or were missing upstream at once; the ` +
+      'next fetch asks again'
     const about = reasonAbout('incidents', incidents, oldest.incidents)
     reasons.push(look(about, 'integrity', text, list, violations <= maxViolations))
   }
@@ -305,7 +311,8 @@ function freshness(
 }
 
 /** What brings failed windows, and the command that shows why they failed. */
-const failedNext = `the next pitlake fetch requests them again, and pitlake sql "FROM coverage WHERE state = 'failed'" lists them`
+const failedQuery = `"FROM coverage WHERE state = 'failed'"`
+const failedNext = `the next pitlake fetch requests them again, and pitlake sql ${failedQuery} lists them`
 
 /** Holes of so many points are told where any number of them is tolerated. */
 const longHole = 10
@@ -342,13 +349,14 @@ function polled(facts: StatusFacts, now: Instant, maxFeedAge: number): Reason[] 
 /** Destinations that did not get, or did not keep, what was published there last. */
 function reasonsOfCopies({ published }: StatusFacts): Reason[] {
   return published.flatMap(({ destination, at, exit_code, missing, changed }) => {
-    const lost = missing + changed
-    if (exit_code === 0 && lost === 0) return []
+    const lostFiles = missing + changed
+    if (exit_code === 0 && lostFiles === 0) return []
     const text =
       exit_code === 0
-        ? `${several(lost, 'published file was', 'published files were')} gone or changed at ${destination}, and brought again`
+        ? `${several(lostFiles, 'published file was', 'published files were')} gone or changed at ` +
+          `${destination}, and brought again`
         : `the last publish to ${destination} did not come to its end`
-    return [look(reasonAbout('published', lost, at), 'look', text, `pitlake publish --verify ${destination}`)]
+    return [look(reasonAbout('published', lostFiles, at), 'look', text, `pitlake publish --verify ${destination}`)]
   })
 }
 
@@ -363,7 +371,9 @@ function remarks(facts: StatusFacts): Reason[] {
   const withdrawnText = `${several(withdrawn, 'series was', 'series were')} withdrawn by the provider`
   if (withdrawn > 0) say('withdrawn', withdrawn, withdrawnText, "pitlake sql 'FROM gaps'")
   const { months, points: again } = facts.observed_again
-  const anew = `${several(again, 'point')} of ${several(months, 'month')} of series, lost with a file, are known from when they were observed again`
+  const anew =
+    `${several(again, 'point')} of ${several(months, 'month')} of series, lost with a file, are known from when ` +
+    'they were observed again'
   if (months > 0) say('observed_again', months, anew, 'pitlake doctor')
   const { contradicted = 0, imprecise = 0, imprecise_points: points = 0 } = facts.rules ?? {}
   const rules = (count: number): string => several(count, 'availability rule is', 'availability rules are')
@@ -372,7 +382,9 @@ function remarks(facts: StatusFacts): Reason[] {
   const early =
     points === 0 ? '' : `: ${several(points, 'point')} without computed_at may count as known minutes too early`
   if (imprecise > 0) say('rules', imprecise, `${rules(imprecise)} imprecise${early}`, 'pitlake audit availability')
-  const unshown = `the provider refuses to show the stored history of ${several(facts.verified.refused, 'series', 'series')} again: it cannot be verified`
+  const unshown =
+    `the provider refuses to show the stored history of ${several(facts.verified.refused, 'series', 'series')} ` +
+    'again: it cannot be verified'
   if (facts.verified.refused > 0) say('verified', facts.verified.refused, unshown, 'pitlake verify')
   if (facts.coverage.held > 0 && facts.verified.windows === 0)
     say('verified', 0, 'nothing was verified yet', 'pitlake verify')

@@ -36,7 +36,7 @@ export interface HttpQuestion extends Asker {
 }
 
 /** Handlers of the server by path. */
-export type Routes = Readonly<Record<string, (asked: HttpQuestion) => Promise<HttpResponse>>>
+export type Routes = Readonly<Record<string, (question: HttpQuestion) => Promise<HttpResponse>>>
 
 /** How readers are let in. */
 interface Manner {
@@ -175,7 +175,9 @@ function boundConnections(server: Server, places: number): void {
   })
 }
 
-/** The client behind a connection: its address, of IPv6 the network of 64 bits, in which one machine has many addresses. */
+/**
+ * The client behind a connection: its address, of IPv6 the network of 64 bits, in which one machine has many addresses.
+ */
 export function clientOf({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>): string {
   const plain = remoteAddress.replace(/^::ffff:(?=[\d.]+$)/i, '')
   if (!plain.includes(':')) return plain
@@ -195,16 +197,16 @@ const portRefusals: Readonly<Record<string, string>> = {
 
 /** Aborted when the reader goes away before it has its answer. */
 function goneOf(response: ServerResponse): AbortSignal {
-  const gone = new AbortController()
+  const closing = new AbortController()
   response.once('close', () => {
-    if (!response.writableFinished) gone.abort()
+    if (!response.writableFinished) closing.abort()
   })
-  return gone.signal
+  return closing.signal
 }
 
 /**
- * Whether this reader may read. Without a token only who asks this machine by its own name, and no page of another: a page
- * in a browser that was told that a name of its own is 127.0.0.1 asks under that name.
+ * Whether this reader may read. Without a token only who asks this machine by its own name, and no page of another: a
+ * page in a browser that was told that a name of its own is 127.0.0.1 asks under that name.
  */
 function allows({ headers }: IncomingMessage, url: URL | null, token: string | null): boolean {
   const { host, origin, authorization = '' } = headers
@@ -213,7 +215,9 @@ function allows({ headers }: IncomingMessage, url: URL | null, token: string | n
   return shown !== null && timingSafeEqual(digest(shown), digest(token))
 }
 
-/** The header in which a program names itself, so that it shares the places of its address by turns with others there. */
+/**
+ * The header in which a program names itself, so that it shares the places of its address by turns with others there.
+ */
 export const programHeader = 'pitlake-client'
 
 const isOwnName = (host: string): boolean => URL.canParse(`http://${host}`) && isLoopback(`http://${host}`)

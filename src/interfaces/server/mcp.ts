@@ -34,11 +34,11 @@ const theAgent = 'the agent'
 const docs = fileURLToPath(new URL('../../../docs/', import.meta.url))
 
 /** Serves the tools and the pages over a pair of streams, by the official SDK; gives how to end that. */
-export async function serveMcp(given: McpInput): Promise<() => Promise<void>> {
+export async function serveMcp(input: McpInput): Promise<() => Promise<void>> {
   const pages = await pagesIn(docs)
-  const { close } = serveStdio(() => serverOf(given, pages), {
-    transport: new StdioServerTransport(given.input, given.output),
-    onerror: (error) => given.note(redact(error.message, given.secrets)),
+  const { close } = serveStdio(() => serverOf(input, pages), {
+    transport: new StdioServerTransport(input.input, input.output),
+    onerror: (error) => input.note(redact(error.message, input.secrets)),
   })
   return close
 }
@@ -51,13 +51,13 @@ function serverOf({ tools, version, secrets }: McpInput, pages: readonly DocsPag
       name,
       { description: about, inputSchema: schemaOf(input), annotations },
       async (args, { mcpReq }) => {
-        const said = (words: string) => [{ type: 'text' as const, text: redact(words, secrets) }]
+        const textContent = (words: string) => [{ type: 'text' as const, text: redact(words, secrets) }]
         try {
           refuseLong(args)
           const document = redact(await call(args, { client: theAgent, closed: mcpReq.signal }), secrets)
-          return { content: said(document), structuredContent: JSON.parse(document) as Record<string, unknown> }
+          return { content: textContent(document), structuredContent: JSON.parse(document) as Record<string, unknown> }
         } catch (error) {
-          return { isError: true, content: said(error instanceof Error ? error.message : String(error)) }
+          return { isError: true, content: textContent(error instanceof Error ? error.message : String(error)) }
         }
       },
     )
@@ -109,8 +109,8 @@ async function pagesIn(folder: string): Promise<DocsPage[]> {
 }
 
 /**
- * A table of options as a schema for agents. It lets everything through: what does not fit is refused by whoever reads the
- * options, in the words of every other door.
+ * A table of options as a schema for agents. It lets everything through: what does not fit is refused by whoever reads
+ * the options, in the words of every other door.
  */
 function schemaOf(table: Options) {
   const properties = Object.entries(table).map(([name, fact]) => [

@@ -33,7 +33,7 @@ export type PathAnswer = Omit<HttpResponse, 'body'> & {
 }
 
 /** Handlers by path. */
-type Paths = Readonly<Record<string, (asked: HttpQuestion) => Promise<PathAnswer>>>
+type Paths = Readonly<Record<string, (question: HttpQuestion) => Promise<PathAnswer>>>
 
 /** The paths that there are. */
 export const pathNames: readonly string[] = ['/query', '/panel', '/metrics', '/lookahead', '/explain']
@@ -61,35 +61,45 @@ const besidePanel = {
   explain: { kind: 'switch', about: 'tells the SQL instead of running it' },
 } as const satisfies Options
 
-/** Queries, panels and the catalogue's metrics over HTTP; an answer begins when it is whole, so that no half one is sent. */
+/**
+ * Queries, panels and the catalogue's metrics over HTTP; an answer begins when it is whole, so that no half one is
+ * sent.
+ */
 export function pathsOf(input: PathsInput): Paths {
   return {
-    '/query': async (asked) => {
-      const { sql, format, ...knowledge } = readOptions(queryOptions, await readValues(asked, queryOptions), 'fields')
-      return await answerInFormat(input, { knowledge, sql }, formOf(asked, format), asked)
+    '/query': async (question) => {
+      const { sql, format, ...knowledge } = readOptions(
+        queryOptions,
+        await readValues(question, queryOptions),
+        'fields',
+      )
+      return await answerInFormat(input, { knowledge, sql }, formOf(question, format), question)
     },
-    '/panel': async (asked) => {
-      const { own, rest } = splitKnownOptions(besidePanel, await readValues(asked, { ...panelTable, ...besidePanel }))
+    '/panel': async (question) => {
+      const { own, rest } = splitKnownOptions(
+        besidePanel,
+        await readValues(question, { ...panelTable, ...besidePanel }),
+      )
       const { format, explain, ...knowledge } = readOptions(besidePanel, own, 'fields')
       const panel = panelSpec(rest, 'fields')
       if (explain === true) {
         const { decisions, query } = panelSql(panel)
         return { status: 200, type: 'text/plain', body: `${decisions};\n${query};\n` }
       }
-      return await answerInFormat(input, { knowledge, panel }, formOf(asked, format), asked)
+      return await answerInFormat(input, { knowledge, panel }, formOf(question, format), question)
     },
-    '/metrics': async (asked) => {
-      const { format } = readOptions(formatOption, fromAddress(asked.query), 'fields')
+    '/metrics': async (question) => {
+      const { format } = readOptions(formatOption, fromAddress(question.query), 'fields')
       const sql = 'SELECT * FROM endpoints ORDER BY metric'
-      return await answerInFormat(input, { knowledge: {}, sql, generated: true }, formOf(asked, format), asked)
+      return await answerInFormat(input, { knowledge: {}, sql, generated: true }, formOf(question, format), question)
     },
-    '/lookahead': async (asked) => {
-      const body = await lookaheadTool(input.desk).call(await readValues(asked, lookaheadOptions), asked)
+    '/lookahead': async (question) => {
+      const body = await lookaheadTool(input.desk).call(await readValues(question, lookaheadOptions), question)
       return { status: 200, type: 'application/json', body }
     },
-    '/explain': async (asked) => {
-      const { result } = readOptions(explainOptions, await readValues(asked, explainOptions), 'fields')
-      return { status: 200, type: 'application/json', body: await explained(input, result, asked) }
+    '/explain': async (question) => {
+      const { result } = readOptions(explainOptions, await readValues(question, explainOptions), 'fields')
+      return { status: 200, type: 'application/json', body: await explained(input, result, question) }
     },
   }
 }
@@ -109,19 +119,19 @@ async function explained({ desk, scratch, draw }: PathsInput, result: string, as
   } catch (error) {
     // Where things lie here is nobody's, and what is wrong with the file is whose it is to mend.
     const { kind, complaints } = refusalIn(error)
-    const told = jsonText(complaints).replaceAll(path, 'the result').replaceAll(folder, 'the lake')
-    throw thrownBy({ kind: kind === 'integrity' ? 'usage' : kind, complaints: jsonOf(told) as typeof complaints })
+    const text = jsonText(complaints).replaceAll(path, 'the result').replaceAll(folder, 'the lake')
+    throw thrownBy({ kind: kind === 'integrity' ? 'usage' : kind, complaints: jsonOf(text) as typeof complaints })
   } finally {
     await realDisk.remove(path)
   }
 }
 
 /** What was asked as one record: the address, and a body that is a JSON object, or SQL. */
-async function readValues(asked: HttpQuestion, table: Options): Promise<Readonly<Record<string, unknown>>> {
-  const named = fromAddress(asked.query)
-  if (asked.method !== 'POST') return named
-  const body = await asked.body()
-  if (!/^application\/json\b/i.test(asked.headers['content-type'] ?? '')) return both(table, named, { sql: body })
+async function readValues(question: HttpQuestion, table: Options): Promise<Readonly<Record<string, unknown>>> {
+  const named = fromAddress(question.query)
+  if (question.method !== 'POST') return named
+  const body = await question.body()
+  if (!/^application\/json\b/i.test(question.headers['content-type'] ?? '')) return both(table, named, { sql: body })
   const parsed = jsonOf(body)
   if (!isObject(parsed)) throw usage('the body', { expected: 'a JSON object', got: 'none' })
   once(repeatedKey(body))
@@ -150,8 +160,8 @@ function formOf({ headers }: HttpQuestion, named: Format | undefined): Format {
   if (named !== undefined) return named
   const liked = (headers.accept ?? '*/*')
     .split(',')
-    .map((one) => {
-      const [type = '', ...parameters] = one.split(';').map((part) => part.trim().toLowerCase())
+    .map((field) => {
+      const [type = '', ...parameters] = field.split(';').map((part) => part.trim().toLowerCase())
       const [, weight = '1'] = /^q=([\d.]+)$/.exec(parameters.find((part) => part.startsWith('q=')) ?? '') ?? []
       return { type, weight: Number(weight) }
     })

@@ -19,14 +19,14 @@ export type WorkerMessage<Answer> =
 
 /** A process as whoever keeps it sees it. */
 interface Process<Question> {
-  readonly send: (told: AnswererCall<Question>) => void
+  readonly send: (message: AnswererCall<Question>) => void
   /** Ends it, whatever it is at. */
   readonly kill: () => void
 }
 
 /** Starts a process; `ended` is called with how it ended, once nothing of it is left. */
 export type StartWorker<Question, Answer> = (
-  heard: (said: WorkerMessage<Answer>) => void,
+  heard: (message: WorkerMessage<Answer>) => void,
   ended: (how: string) => void,
 ) => Process<Question>
 
@@ -82,9 +82,9 @@ interface WorkerState<Question, Answer> {
 }
 
 /**
- * A process that answers questions, kept warm, and replaced when it is lost: because a cancelled question did not end, or
- * because one took the process with it. A question is a read, so those of others are asked again. Of the questions at
- * work in a process that ended by itself each is then asked alone: the one that ends another is refused.
+ * A process that answers questions, kept warm, and replaced when it is lost: because a cancelled question did not end,
+ * or because one took the process with it. A question is a read, so those of others are asked again. Of the questions
+ * at work in a process that ended by itself each is then asked alone: the one that ends another is refused.
  */
 export class Answerer<Question, Answer> implements AsyncDisposable {
   readonly #limit: TurnLimit
@@ -113,7 +113,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
   /** Asks; whoever asked may go away. */
   async ask(question: Question, closed: AbortSignal): Promise<Answer> {
     let suspect = false
-    for (let lost = 0; lost < mostLost; ) {
+    for (let losses = 0; losses < mostLost; ) {
       const outcome: Outcome<Answer> = suspect
         ? await this.#byItself(question, closed)
         : await this.#besideOthers(question, closed)
@@ -121,7 +121,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
       if ('refused' in outcome) throw outcome.refused
       if (suspect && outcome.suspect) throw culprit(outcome.lost)
       suspect = outcome.suspect
-      if (outcome.begun) lost++
+      if (outcome.begun) losses++
     }
     throw new LakeError('busy', {
       subject: `the query was begun ${mostLost} times, and each time another's ended the process`,
@@ -136,17 +136,17 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     await this.#ended
   }
 
-  async #besideOthers(question: Question, gone: AbortSignal): Promise<Outcome<Answer>> {
+  async #besideOthers(question: Question, closed: AbortSignal): Promise<Outcome<Answer>> {
     for (;;) {
       const alone = this.#alone
       await alone
       await this.#workerState().opened.promise
-      if (alone === this.#alone) return await this.#send(question, gone)
+      if (alone === this.#alone) return await this.#send(question, closed)
     }
   }
 
-  async #byItself(question: Question, gone: AbortSignal): Promise<Outcome<Answer>> {
-    const mine = this.#alone.then(async () => await this.#send(question, gone))
+  async #byItself(question: Question, closed: AbortSignal): Promise<Outcome<Answer>> {
+    const mine = this.#alone.then(async () => await this.#send(question, closed))
     this.#alone = mine
     return await mine
   }
@@ -161,14 +161,19 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     if (state.lost !== undefined) return { lost: state.lost, begun: false, suspect: false }
     const id = this.#count++
     const { promise, resolve } = Promise.withResolvers<Outcome<Answer>>()
-    const asked: PendingQuestion<Answer> = { begun: false, over: undefined, clock: new AbortController(), end: resolve }
-    const leave = (): void => this.#cancel(state, id, asked, cancelled())
-    state.asked.set(id, asked)
+    const pending: PendingQuestion<Answer> = {
+      begun: false,
+      over: undefined,
+      clock: new AbortController(),
+      end: resolve,
+    }
+    const leave = (): void => this.#cancel(state, id, pending, cancelled())
+    state.asked.set(id, pending)
     closed.addEventListener('abort', leave, { once: true })
     state.process.send({ id, question })
     const outcome = await promise
     closed.removeEventListener('abort', leave)
-    asked.clock.abort()
+    pending.clock.abort()
     state.asked.delete(id)
     return outcome
   }
@@ -181,17 +186,17 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
   #started(): WorkerState<Question, Answer> {
     const ended = Promise.withResolvers<void>()
     const process = this.#deps.start(
-      (said) => this.#hear(kept, said),
+      (message) => this.#hear(worker, message),
       (how) => {
-        this.#lose(kept, { why: `the process of the answers ended by itself (${how})`, byItself: true })
+        this.#lose(worker, { why: `the process of the answers ended by itself (${how})`, byItself: true })
         ended.resolve()
       },
     )
     const opened = Promise.withResolvers<Outcome<unknown>>()
-    const kept: WorkerState<Question, Answer> = { process, asked: new Map(), opened, ready: false, lost: undefined }
+    const worker: WorkerState<Question, Answer> = { process, asked: new Map(), opened, ready: false, lost: undefined }
     const before = this.#ended
     this.#ended = ended.promise.then(async () => before)
-    return kept
+    return worker
   }
 
   #hear(state: WorkerState<Question, Answer>, message: WorkerMessage<Answer>): void {
@@ -210,65 +215,71 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     if ('full' in message)
       return this.#lose(state, { why: 'the answers took more memory than they may', byItself: true })
     if ('broken' in message) return this.#lose(state, { why: 'DuckDB gave up after a fatal error', byItself: true })
-    const asked = state.asked.get(message.id)
-    if (asked === undefined) return
-    if ('begun' in message) return this.#begin(state, message.id, asked)
-    if ('answer' in message) return asked.end({ answer: message.answer })
-    asked.end({ refused: asked.over ?? thrownBy(message.refused) })
+    const pending = state.asked.get(message.id)
+    if (pending === undefined) return
+    if ('begun' in message) return this.#begin(state, message.id, pending)
+    if ('answer' in message) return pending.end({ answer: message.answer })
+    pending.end({ refused: pending.over ?? thrownBy(message.refused) })
   }
 
   /** From here on its time counts. */
-  #begin(kept: WorkerState<Question, Answer>, id: number, asked: PendingQuestion<Answer>): void {
-    asked.begun = true
-    if (asked.over !== undefined) return this.#watch(kept, asked)
+  #begin(worker: WorkerState<Question, Answer>, id: number, pending: PendingQuestion<Answer>): void {
+    pending.begun = true
+    if (pending.over !== undefined) return this.#watch(worker, pending)
     const { seconds, told } = this.#limit
     const next = 'ask for less at once, or start it with a longer --timeout'
-    void this.#after(seconds * 1000, asked, () =>
-      this.#cancel(kept, id, asked, new LakeError('stopped', { subject: `the query took longer than ${told}`, next })),
+    void this.#after(seconds * 1000, pending, () =>
+      this.#cancel(
+        worker,
+        id,
+        pending,
+        new LakeError('stopped', { subject: `the query took longer than ${told}`, next }),
+      ),
     )
   }
 
-  #cancel(kept: WorkerState<Question, Answer>, id: number, asked: PendingQuestion<Answer>, over: LakeError): void {
-    if (asked.over !== undefined) return
-    asked.over = over
-    kept.process.send({ id, gone: true })
+  #cancel(worker: WorkerState<Question, Answer>, id: number, pending: PendingQuestion<Answer>, over: LakeError): void {
+    if (pending.over !== undefined) return
+    pending.over = over
+    worker.process.send({ id, gone: true })
     // One that waits for its turn ends at once.
-    if (asked.begun) this.#watch(kept, asked)
+    if (pending.begun) this.#watch(worker, pending)
   }
 
   /** Has a cancelled question end, or the process: nothing else stops a single call of a function in the engine. */
-  #watch(kept: WorkerState<Question, Answer>, asked: PendingQuestion<Answer>): void {
-    void this.#after(grace, asked, () =>
-      this.#lose(kept, { why: 'a cancelled query did not end by itself', byItself: false }),
+  #watch(worker: WorkerState<Question, Answer>, pending: PendingQuestion<Answer>): void {
+    void this.#after(grace, pending, () =>
+      this.#lose(worker, { why: 'a cancelled query did not end by itself', byItself: false }),
     )
   }
 
-  async #after(ms: number, asked: PendingQuestion<Answer>, what: () => void): Promise<void> {
-    asked.clock.abort()
-    asked.clock = new AbortController()
-    const { signal } = asked.clock
+  async #after(ms: number, pending: PendingQuestion<Answer>, what: () => void): Promise<void> {
+    pending.clock.abort()
+    pending.clock = new AbortController()
+    const { signal } = pending.clock
     await this.#deps.sleep(ms, signal)
     if (!signal.aborted) what()
   }
 
   /** Ends a process and begins the next one; what was asked of it is told that it is lost. */
-  #lose(state: WorkerState<Question, Answer>, lost: Loss): void {
+  #lose(state: WorkerState<Question, Answer>, loss: Loss): void {
     if (state.lost !== undefined) return
-    state.lost = lost
+    state.lost = loss
     state.process.kill()
-    state.opened.resolve({ lost, begun: true, suspect: false })
-    // One that was stopped is kept, so that none begins after it; after one that never answered the next question tries.
+    state.opened.resolve({ lost: loss, begun: true, suspect: false })
+    // One that was stopped is kept, so that none begins after it; after one that never answered the next question
+    // tries.
     if (this.#state === state && !this.#stopped) this.#state = undefined
     if (state.ready && !this.#stopped) {
-      this.#deps.note(`${lost.why}; another process goes on`)
+      this.#deps.note(`${loss.why}; another process goes on`)
       this.#workerState()
     }
-    const asked = [...state.asked.values()]
-    const idle = asked.every(({ begun }) => !begun)
-    for (const { begun, over, end } of asked) {
+    const pending = [...state.asked.values()]
+    const idle = pending.every(({ begun }) => !begun)
+    for (const { begun, over, end } of pending) {
       const refused = over ?? (this.#stopped ? cancelled() : undefined)
-      const suspect = lost.byItself && (begun || idle)
-      end(refused === undefined ? { lost, begun: begun || suspect, suspect } : { refused })
+      const suspect = loss.byItself && (begun || idle)
+      end(refused === undefined ? { lost: loss, begun: begun || suspect, suspect } : { refused })
     }
   }
 }

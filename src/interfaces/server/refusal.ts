@@ -22,7 +22,7 @@ export function refusalIn(error: unknown): ToldRefusal {
 const ofEngine = /^[A-Z]\w*(?: \w+)* Error: /
 
 /** The refusal for a client of an interface, in words of ours also if something failed that is not the query itself. */
-export function toldRefusal(error: unknown): ToldRefusal {
+export function reportedRefusal(error: unknown): ToldRefusal {
   if (['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? ''))
     return refusalIn(
       new LakeError('incomplete', {
@@ -38,12 +38,12 @@ export function toldRefusal(error: unknown): ToldRefusal {
 export const thrownBy = ({ kind, complaints }: ToldRefusal): LakeError => new LakeError(kind as 'usage', complaints)
 
 /**
- * The refusal for clients of a lake that cannot be opened: the reason, with its paths, is for whoever runs the server. A
- * cancel and a lack of memory or disk tell nothing of the lake, and stay as they are.
+ * The refusal for clients of a lake that cannot be opened: the reason, with its paths, is for whoever runs the server.
+ * A cancel and a lack of memory or disk tell nothing of the lake, and stay as they are.
  */
 export function unopenedLake(error: unknown): LakeError {
-  const told = toldRefusal(error)
-  if (['stopped', 'incomplete', 'busy'].includes(told.kind)) return thrownBy(told)
+  const refusal = reportedRefusal(error)
+  if (['stopped', 'incomplete', 'busy'].includes(refusal.kind)) return thrownBy(refusal)
   return new LakeError('integrity', {
     subject: 'the lake',
     expected: 'views that can be opened',
@@ -65,6 +65,6 @@ const statuses = {
 
 /** A refusal over HTTP. */
 export function refusedOverHttp(error: unknown): HttpResponse {
-  const { message, kind } = thrownBy(toldRefusal(error))
+  const { message, kind } = thrownBy(reportedRefusal(error))
   return { status: statuses[kind], type: 'text/plain', body: `${message}\n` }
 }

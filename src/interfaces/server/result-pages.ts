@@ -61,8 +61,9 @@ interface PagesDeps {
 }
 
 /**
- * Answers told page by page. An answer that goes on stays open with its session: what follows is of the same version and
- * in the same order, whatever is committed meanwhile. One that was put away is said to be over, never answered anew.
+ * Answers told page by page. An answer that goes on stays open with its session: what follows is of the same version
+ * and in the same order, whatever is committed meanwhile. One that was put away is said to be over, never answered
+ * anew.
  */
 export class Pages implements Disposable {
   readonly #desk: Desk
@@ -156,7 +157,10 @@ async function begin(question: Question, seat: Seat, run: RunDeps): Promise<Open
   return { question: JSON.stringify(question), judged, seat, answer, waiting, told: 0, page: 1, used: 0 }
 }
 
-/** As many rows as may be told at once; at least one, or it is refused. What is left waits, so that it is known whether there is more. */
+/**
+ * As many rows as may be told at once; at least one, or it is refused. What is left waits, so that it is known whether
+ * there is more.
+ */
 async function take(
   open: OpenAnswer,
   most: { readonly rows: number; readonly bytes: number },

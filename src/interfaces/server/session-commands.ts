@@ -27,7 +27,7 @@ export interface SessionState {
 export async function runDot(state: SessionState, line: string): Promise<string> {
   const [, name = '', rest = ''] = /^(\.\S*)\s*([\s\S]*)$/.exec(line.replace(/;\s*$/, '')) ?? []
   const argument = rest.trim().replace(/^'(.*)'$/s, '$1')
-  const [, , , run] = commands.find(([one]) => one === (name === '.exit' ? '.quit' : name)) ?? []
+  const [, , , run] = commands.find(([word]) => word === (name === '.exit' ? '.quit' : name)) ?? []
   if (run) return (await run(state, argument)) ?? ''
   const next = hint(name, dotNames) ?? 'see .help'
   throw usage(name, { expected: 'a command of the session', got: name, next })
@@ -94,9 +94,9 @@ function setTimer(state: SessionState, argument: string): void {
   state.timer = oneOf('.timer', ['on', 'off'], argument) === 'on'
 }
 
-function oneOf(name: string, known: readonly string[], got: string): string {
-  if (known.includes(got)) return got
-  throw usage(name, { expected: known.join(', '), got: `"${got}"` })
+function oneOf(name: string, allowed: readonly string[], got: string): string {
+  if (allowed.includes(got)) return got
+  throw usage(name, { expected: allowed.join(', '), got: `"${got}"` })
 }
 
 function help(): string {
@@ -169,7 +169,8 @@ export async function readVocabulary(engine: Engine): Promise<Vocabulary> {
     tables,
     columns: await list(`SELECT DISTINCT column_name AS name FROM duckdb_columns() WHERE ${lake} ORDER BY 1`),
     functions: await list(
-      `SELECT DISTINCT ${full('function_name')} AS name FROM duckdb_functions() WHERE ${lake} AND function_type IN ('macro', 'table_macro') ORDER BY 1`,
+      `SELECT DISTINCT ${full('function_name')} AS name FROM duckdb_functions() WHERE ${lake} AND ` +
+        `function_type IN ('macro', 'table_macro') ORDER BY 1`,
     ),
     metrics: await namesIn('metric'),
     assets: await namesIn('asset'),

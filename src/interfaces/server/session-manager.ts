@@ -37,7 +37,10 @@ export interface DeskMeans {
   /** How many bytes all sessions of a version together may spill to the disk. */
   readonly spill: number
   readonly threads?: number | undefined
-  /** Whether what tells of the lake's own work (coverage, requests, versions …) stands where the lake does, not at `as_of`. */
+  /**
+   * Whether what tells of the lake's own work (coverage, requests, versions …) stands where the lake does, not at
+   * `as_of`.
+   */
   readonly ledgerNow: boolean
   /** The limit: nothing that was known later than at this timestamp is answered. */
   readonly wall?: string | undefined
@@ -82,8 +85,8 @@ interface OpenedVersion {
 
 /**
  * A lake that many ask at the same time. They share one engine for each version, so that all of them together use the
- * memory of one; each has a session of its own, which sees the newest version at its beginning and keeps it. Reading takes
- * no lock: commits go on meanwhile.
+ * memory of one; each has a session of its own, which sees the newest version at its beginning and keeps it. Reading
+ * takes no lock: commits go on meanwhile.
  */
 export class Desk {
   readonly means: DeskMeans
@@ -169,16 +172,16 @@ export class Desk {
   async #newest(): Promise<OpenedVersion> {
     const { folder, wall } = this.means
     const stamp = await stampOf(folder)
-    let held = this.#openedVersion
-    if (held === undefined || held.stamp !== stamp) {
+    let openedVersion = this.#openedVersion
+    if (openedVersion === undefined || openedVersion.stamp !== stamp) {
       const engine = await this.#openEngine()
       const facts = await factsOf(engine, folder, wall)
       const opened = { engine, facts, stamp, opening: ++this.#openings, users: 1 }
-      if (held !== undefined) release(held)
-      held = this.#openedVersion = opened
+      if (openedVersion !== undefined) release(openedVersion)
+      openedVersion = this.#openedVersion = opened
     }
-    held.users++
-    return held
+    openedVersion.users++
+    return openedVersion
   }
 }
 

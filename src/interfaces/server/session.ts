@@ -272,8 +272,8 @@ class Desk {
 
   /** The next line; undefined at the end of input. */
   async ask(prompt: string): Promise<string | undefined> {
-    const held = this.#lines.shift()
-    if (held !== undefined) return held
+    const line = this.#lines.shift()
+    if (line !== undefined) return line
     if (this.#closed) return undefined
     if (this.#deps.terminal) {
       this.#readline.setPrompt(prompt)
@@ -364,8 +364,8 @@ class Desk {
 const pageRows = 500
 
 /**
- * Runs a statement and lays its result out for a screen part by part; the next part is computed when it is asked for. `filled`
- * watches all parts until this one.
+ * Runs a statement and lays its result out for a screen part by part; the next part is computed when it is asked for.
+ * `filled` watches all parts until this one.
  */
 async function* pages(engine: Engine, ready: Ready, width: number, deps: RunDeps) {
   const stream = await runCancellable(engine, ready.text, deps, async () => engine.stream(ready.text))
@@ -376,10 +376,10 @@ async function* pages(engine: Engine, ready: Ready, width: number, deps: RunDeps
   let isFirst = true
   const page = () => {
     const text = layResult(ready, names, types, columns, width)
-    const made = { lines: text.split('\n').slice(0, -1), rows: columns[0]?.length ?? 0, filled }
+    const answered = { lines: text.split('\n').slice(0, -1), rows: columns[0]?.length ?? 0, filled }
     columns = names.map(() => [])
     isFirst = false
-    return made
+    return answered
   }
   try {
     for (let next = await more(); next.done !== true; next = await more())

@@ -54,17 +54,18 @@ export function toolsOf({ desk, pages, standing }: ToolsFrom): readonly Tool[] {
   const page: AskPage = async (question, { rows = pageRows.usual, cursor, showSql = false }, asker, beside) => {
     const head = (page: AnswerPage): string => headOf(question, page, { ...beside, ...(showSql && { sql: page.sql }) })
     const limits = { rows, room: (page: AnswerPage): number => roomBeside(head(page)) }
-    const told =
+    const refusalText =
       cursor === undefined ? pages.first(question, limits, asker) : pages.next(question, cursor, limits, asker)
-    const { rows: lines, cursor: next, notes } = await told
+    const { rows: lines, cursor: next, notes } = await refusalText
     const tail = jsonText({ ...notesIn(notes), row_count: lines.length, cursor: next }).slice(1, -1)
     // Its rows stand at the end, a line each.
-    return `${head(await told)},${tail},"rows":[${lines.map((row) => `\n${row}`).join(',')}]}`
+    return `${head(await refusalText)},${tail},"rows":[${lines.map((row) => `\n${row}`).join(',')}]}`
   }
   return [
     tool(
       'metrics',
-      'The metrics that there are, from the catalogue: path, meaning, defaults, and the rule by which a value becomes knowable.',
+      'The metrics that there are, from the catalogue: path, meaning, defaults, and the rule by which a value ' +
+        'becomes knowable.',
       { match: { kind: 'text', about: 'only paths and meanings with this text' }, ...paging },
       async ({ match, ...paged }, asker) =>
         await page({ knowledge: {}, sql: metricsSql(match), generated: true }, paged, asker),
@@ -72,7 +73,8 @@ export function toolsOf({ desk, pages, standing }: ToolsFrom): readonly Tool[] {
     describeTool(page, pages, desk),
     tool(
       'query',
-      'One SELECT in DuckDB SQL over the views and macros of the lake (points, series, endpoints, universe, history.*, pit_join, …) as known at as_of. No files, no settings, nothing is written.',
+      'One SELECT in DuckDB SQL over the views and macros of the lake (points, series, endpoints, universe, ' +
+        'history.*, pit_join, …) as known at as_of. No files, no settings, nothing is written.',
       { ...sqlOption, ...timedOptions, ...paging },
       async ({ sql, rows, cursor, showSql, ...knowledge }, asker) =>
         await page({ knowledge, sql }, { rows, cursor, showSql }, asker),
@@ -112,7 +114,8 @@ const describeOptions = {
 function describeTool(page: AskPage, pages: Pages, desk: Desk): Tool {
   return tool(
     'describe',
-    'Everything about one metric (its endpoint, and its series as known at as_of), or the columns of a view or the parameters of a macro.',
+    'Everything about one metric (its endpoint, and its series as known at as_of), or the columns of a view or ' +
+      'the parameters of a macro.',
     describeOptions,
     async ({ name, asOf, ...paged }, asker) => {
       const question = (sql: string): Question => ({ knowledge: { asOf }, sql, generated: true })
@@ -182,17 +185,20 @@ function roomBeside(head: string): number {
 
 /** As many notes as there is room for, as words and as data. */
 function notesIn(all: readonly Note[]): object {
-  const told: { notes: string[]; noted: Note[] } = { notes: [], noted: [] }
+  const notes: { notes: string[]; noted: Note[] } = { notes: [], noted: [] }
   for (const note of all) {
-    const more = { notes: [...told.notes, noteText(note, 'fields')], noted: [...told.noted, note] }
+    const more = { notes: [...notes.notes, noteText(note, 'fields')], noted: [...notes.noted, note] }
     if (Buffer.byteLength(jsonText(more)) > noteBytes - 200)
-      return { ...told, left_out: { notes: all.length - told.notes.length } }
-    Object.assign(told, more)
+      return { ...notes, left_out: { notes: all.length - notes.notes.length } }
+    Object.assign(notes, more)
   }
-  return told
+  return notes
 }
 
-/** A document that fits on a page: of its longest list half is left out, as often as is needed, and how much that is is told. */
+/**
+ * A document that fits on a page: of its longest list half is left out, as often as is needed, and how much that is is
+ * told.
+ */
 function fitted(document: Readonly<Record<string, unknown>>): string {
   const all = jsonText(document)
   if (Buffer.byteLength(all) <= pageBytes) return all
@@ -214,11 +220,11 @@ ORDER BY metric`
 }
 
 function objectSql(name: string): string {
-  const said = quote(name)
+  const quotedName = quote(name)
   return `SELECT column_name AS name, data_type AS type, comment FROM duckdb_columns()
-WHERE NOT internal AND ${said} IN (table_name, schema_name || '.' || table_name)
+WHERE NOT internal AND ${quotedName} IN (table_name, schema_name || '.' || table_name)
 UNION ALL SELECT function_name, 'macro(' || array_to_string(parameters, ', ') || ')', comment FROM duckdb_functions()
-WHERE NOT internal AND function_name = ${said}`
+WHERE NOT internal AND function_name = ${quotedName}`
 }
 
 const objectsSql = `SELECT DISTINCT CASE schema_name WHEN 'main' THEN '' ELSE schema_name || '.' END || view_name AS name
@@ -228,7 +234,7 @@ UNION SELECT function_name FROM duckdb_functions() WHERE NOT internal`
 async function unknown(desk: Desk, name: string) {
   using seat = await desk.sit({})
   const objects = await seat.engine.rows<{ name: string }>(objectsSql)
-  const near = nearPaths(name, [...(await metricsOf(seat.engine)), ...objects.map((one) => one.name)])
+  const near = nearPaths(name, [...(await metricsOf(seat.engine)), ...objects.map((object) => object.name)])
   const next = didYouMean(near, 'metrics lists them')
   return usage(name, { expected: 'a metric, a view or a macro', got: 'an unknown name', next })
 }
@@ -237,9 +243,10 @@ async function unknown(desk: Desk, name: string) {
 export const lookaheadTool = (desk: Desk): Tool =>
   tool(
     'lookahead',
-    'Proves or disproves that a query looks ahead: it runs on the whole lake and again without the future. Its rows need an instant of their own.',
+    'Proves or disproves that a query looks ahead: it runs on the whole lake and again without the future. Its ' +
+      'rows need an instant of their own.',
     lookaheadOptions,
-    async (asked, asker) => await lookahead(desk, asked, asker),
+    async (question, asker) => await lookahead(desk, question, asker),
   )
 
 async function lookahead(desk: Desk, options: ReadOptions<typeof lookaheadOptions>, asker: Asker) {

@@ -4,7 +4,9 @@ import { LakeError } from '../../base/errors.ts'
 export interface Asker {
   /** The name under which places are shared: equal names are one client. */
   readonly client: string
-  /** The name that a program gives itself: programs of one client share its places by turns, and get no more than these. */
+  /**
+   * The name that a program gives itself: programs of one client share its places by turns, and get no more than these.
+   */
   readonly program?: string | undefined
   /** Aborted when the client no longer waits. */
   readonly closed: AbortSignal
@@ -16,10 +18,10 @@ interface Waiter {
 }
 
 /**
- * Shares the places at which answers are made among clients. A free place goes to the waiting client that has the fewest;
- * among equals they take turns. The last free place is reserved for a client that has none: however many questions one
- * client sends, the first question of another does not wait for them. What a client gets is shared in the same way among
- * its programs, which name themselves: a name brings nobody a place that its client would not get.
+ * Shares the places at which answers are made among clients. A free place goes to the waiting client that has the
+ * fewest; among equals they take turns. The last free place is reserved for a client that has none: however many
+ * questions one client sends, the first question of another does not wait for them. What a client gets is shared in the
+ * same way among its programs, which name themselves: a name brings nobody a place that its client would not get.
  */
 export class Turns {
   #free: number
@@ -28,7 +30,10 @@ export class Turns {
   readonly #busy = new Map<string, number>()
   /** Places in use by program, of all clients. */
   readonly #busyPrograms = new Map<string, number>()
-  /** Questions that wait, by client and program: first those that were admitted longest ago, each with its oldest question first. */
+  /**
+   * Questions that wait, by client and program: first those that were admitted longest ago, each with its oldest
+   * question first.
+   */
   readonly #waiting = new Map<string, Map<string, Set<Waiter>>>()
 
   constructor(places: number) {
@@ -87,7 +92,10 @@ export class Turns {
   #admit(): void {
     for (let client = this.#next(); client !== undefined; client = this.#next()) {
       const programs = this.#waiting.get(client) ?? new Map<string, Set<Waiter>>()
-      const [program = ''] = fewestFirst(programs.keys(), (one) => this.#busyPrograms.get(nameOf(client, one)) ?? 0)
+      const [program = ''] = fewestFirst(
+        programs.keys(),
+        (programName) => this.#busyPrograms.get(nameOf(client, programName)) ?? 0,
+      )
       const waiters = programs.get(program) ?? new Set()
       const [waiter] = waiters
       if (waiter === undefined) return

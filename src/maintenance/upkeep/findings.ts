@@ -321,9 +321,9 @@ async function orphansNow(ledger: Ledger): Promise<string[]> {
 
 /** Places of the layout at which a file stands in place of a folder. */
 export async function takenPlaces(root: string): Promise<string[]> {
-  const taken: string[] = []
-  for (const place of ownFolders) if ((await statOf(inLake(root, place)))?.isFile() === true) taken.push(place)
-  return taken
+  const takenPlaces: string[] = []
+  for (const place of ownFolders) if ((await statOf(inLake(root, place)))?.isFile() === true) takenPlaces.push(place)
+  return takenPlaces
 }
 
 /** The findings of `takenPlaces`. */
@@ -369,8 +369,8 @@ export async function checkLocks(root: string): Promise<Damage[]> {
 /** What is wrong with a file of the views, whatever it holds. */
 async function viewProblem(root: string, severity: Severity): Promise<Damage | undefined> {
   for (const path of [places.database, places.script, places.manifest]) {
-    const own = { severity, remedy: instead.folder }
-    if (await isFolder(inLake(root, path))) return finding('views_torn', path, 'a folder stands in its place', own)
+    const standing = { severity, remedy: instead.folder }
+    if (await isFolder(inLake(root, path))) return finding('views_torn', path, 'a folder stands in its place', standing)
   }
   for (const path of [places.database, places.script])
     if (!(await statOf(inLake(root, path)))) return finding('views_missing', path, 'it is not there', { severity })
@@ -444,8 +444,8 @@ async function checkExports(root: string, manifest: Manifest, thorough: boolean)
  */
 export async function stampsHealth(ledger: Ledger, thorough: boolean) {
   const { root } = ledger
-  const lost = await lostStamps(ledger, root)
-  const findings = lost.map((id) => finding('stamp_lost', stampFile(id), 'it is not there, and the ledger knows it'))
+  const lostIds = await lostStamps(ledger, root)
+  const findings = lostIds.map((id) => finding('stamp_lost', stampFile(id), 'it is not there, and the ledger knows it'))
   const torn = new Set<string>()
   const copied = new Map<string, StampedFile & { readonly of: string[] }>()
   for (const id of await listStamps(root)) {
@@ -463,5 +463,5 @@ export async function stampsHealth(ledger: Ledger, thorough: boolean) {
     findings.push(finding(problem.kind, problem.path, problem.found, isGone(problem) ? { remedy: instead.stamp } : {}))
     if (isGone(problem)) for (const id of of) torn.add(id)
   }
-  return { lost, torn: [...torn], findings }
+  return { lost: lostIds, torn: [...torn], findings }
 }

@@ -32,37 +32,30 @@ import {
 import { changedObjects, scriptText } from './script.ts'
 
 /*
- * The objects are the templates `src/query/views/sql/NN_name.sql`, one object a file in the order of their numbers: header
- * comments, then one CREATE statement, then COMMENT ON statements. No object names another one: a macro of an attached
- * file looks for names in its caller's catalogue, and even a view takes a temporary table of the session before its own
- * sibling. What an object needs of another stands in it whole. Placeholders:
+ * The objects are the templates `src/query/views/sql/NN_name.sql`, one object a file in the order of their numbers:
+ * header comments, then one CREATE statement, then COMMENT ON statements. No object names another one: a macro of an
+ * attached file looks for names in its caller's catalogue, and even a view takes a temporary table of the session
+ * before its own sibling. What an object needs of another stands in it whole. Placeholders:
  *
- *   {{as_of}} {{observed_as_of}}   the session's instant, TIMESTAMPTZ, folds to a constant; NULL while unset
- *   {{unset NAME}}                 true while that variable is unset
- *   {{by_then X}}                  true of what the lake did by the session's instant, which a door has stand at as_of
- *   {{stored_by_then X}}           X, or NULL where that is later than `ledger_as_of`
- *   {{newest_by_then}}             true if the newest commit is not later than `ledger_as_of`
- *   {{imports_known}}              true of endpoints, for user metrics if a point of theirs is knowable at `as_of`
- *   {{stands}}                     true of rows that were there at that instant: added, not removed by then
- *   {{backfill}}                   true while `backfill` is 'rule'; any other word but 'strict' is an error
- *   {{registry_backfill}}          true while the variable of that name is
- *   {{variable NAME}}              getvariable('NAME')
- *   {{files TABLE}}                the files of a table for FROM, a typed empty relation where there are none; tables of
- *                                  dated states lead with `snapshot_date DATE`
- *   {{ledger NAME}}                an exported table for FROM: coverage, violations, clock_findings, value_types,
- *                                  accepted_findings, requests, runs, versions, endpoints, links, symbol_variants
- *   {{columns NAME}}               the columns that its view shows, as declared in src/lake/ledger/columns.ts; NULL where the
- *                                  declaration names a time that the session does not know yet
- *   {{ledger_comments VIEW}}       COMMENT ON COLUMN for each of them
- *   {{points}} {{points METRIC}}   the SELECT of the view `points` (of one metric: over its files only), in parentheses
- *                                  it is a relation
- *   {{view NAME}}                  the same of any view, wherever its file stands: `{{view history.products}}`
- *   {{resource}}                   a file that holds it makes one object for each resource of the registry
- *   {{fields RESOURCE}}            the resource's typed columns, quoted, a comma behind each
- *   {{series_comments VIEW}}       COMMENT ON COLUMN for metric, asset, interval, currency, exchange and network
- *   {{field_comments OBJECT}}      COMMENT ON COLUMN for each of them; OBJECT ends in the resource's name
- *   {{pattern NAME}}               the full path of a file of the lake, as a literal for glob()
- *   {{version}} {{digest}} {{committed_at}} {{lake}} {{folder}} {{provider}} {{synthetic}}   facts of this lake, as SQL literals
+ * {{as_of}} {{observed_as_of}} the session's instant, TIMESTAMPTZ, folds to a constant; NULL while unset {{unset NAME}}
+ * true while that variable is unset {{by_then X}} true of what the lake did by the session's instant, which a door has
+ * stand at as_of {{stored_by_then X}} X, or NULL where that is later than `ledger_as_of` {{newest_by_then}} true if the
+ * newest commit is not later than `ledger_as_of` {{imports_known}} true of endpoints, for user metrics if a point of
+ * theirs is knowable at `as_of` {{stands}} true of rows that were there at that instant: added, not removed by then
+ * {{backfill}} true while `backfill` is 'rule'; any other word but 'strict' is an error {{registry_backfill}} true
+ * while the variable of that name is {{variable NAME}} getvariable('NAME') {{files TABLE}} the files of a table for
+ * FROM, a typed empty relation where there are none; tables of dated states lead with `snapshot_date DATE` {{ledger
+ * NAME}} an exported table for FROM: coverage, violations, clock_findings, value_types, accepted_findings, requests,
+ * runs, versions, endpoints, links, symbol_variants {{columns NAME}} the columns that its view shows, as declared in
+ * src/lake/ledger/columns.ts; NULL where the declaration names a time that the session does not know yet
+ * {{ledger_comments VIEW}} COMMENT ON COLUMN for each of them {{points}} {{points METRIC}} the SELECT of the view
+ * `points` (of one metric: over its files only), in parentheses it is a relation {{view NAME}} the same of any view,
+ * wherever its file stands: `{{view history.products}}` {{resource}} a file that holds it makes one object for each
+ * resource of the registry {{fields RESOURCE}} the resource's typed columns, quoted, a comma behind each
+ * {{series_comments VIEW}} COMMENT ON COLUMN for metric, asset, interval, currency, exchange and network
+ * {{field_comments OBJECT}} COMMENT ON COLUMN for each of them; OBJECT ends in the resource's name {{pattern NAME}} the
+ * full path of a file of the lake, as a literal for glob() {{version}} {{digest}} {{committed_at}} {{lake}} {{folder}}
+ * {{provider}} {{synthetic}} facts of this lake, as SQL literals
  */
 
 /** Resources for building views. */
@@ -75,14 +68,17 @@ interface ViewsBuild {
 interface ViewsOptions extends ViewsBuild {
   /** Makes the files again even if nothing changed. */
   readonly force?: boolean
-  /** The folder, absolute, that gets the three files instead of the lake's own; they then name nothing but the lake's files and exports. */
+  /**
+   * The folder, absolute, that gets the three files instead of the lake's own; they then name nothing but the lake's
+   * files and exports.
+   */
   readonly into?: string
 }
 
 /**
  * Makes `lake.duckdb`, `lake.sql` and their manifest from the ledger. Each is replaced whole by rename: whoever has the
- * old database open goes on with it. Builders wait for each other, and each starts from what is committed by then. `made` is
- * false where the files were there already.
+ * old database open goes on with it. Builders wait for each other, and each starts from what is committed by then.
+ * `made` is false where the files were there already.
  */
 export async function buildViews(ledger: Ledger, options: ViewsOptions) {
   const { deps, into = ledger.root } = options
@@ -93,9 +89,9 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions) {
     const script = scriptText(statements)
     const before = await readManifest(into)
     const had = await namedByViews(ledger.root)
-    const made = options.force === true || !(await isBuilt(into, before, script))
+    const isNeeded = options.force === true || !(await isBuilt(into, before, script))
     const earlier = before && options.force !== true ? await readText(inLake(into, places.script)) : ''
-    const manifest = made
+    const manifest = isNeeded
       ? await replaceAll(into, statements, { script, earlier, deps, mark, engine, makers })
       : before && (await madeAlso(into, before, makers, deps, mark))
     if (into === ledger.root) {
@@ -104,7 +100,7 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions) {
     }
     const bytes = (await statOf(inLake(into, places.database)))?.size ?? 0
     return {
-      made,
+      made: isNeeded,
       version: statements.version,
       objects: statements.objects.length,
       files: new Set(files.map(({ path }) => path)).size,
@@ -116,7 +112,10 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions) {
   }
 }
 
-/** The text of the views as they are by now, and the list of what it names; nothing is written but exports that it names. */
+/**
+ * The text of the views as they are by now, and the list of what it names; nothing is written but exports that it
+ * names.
+ */
 export async function tellViews(ledger: Ledger, options: ViewsBuild): Promise<{ script: string; manifest: Manifest }> {
   await using _lock = await waitForViews(ledger.root, options.deps)
   using engine = openedOnce()
@@ -135,7 +134,10 @@ function openedOnce(): OpenEngine {
   return Object.assign(async () => await (engine ??= opened()), { [Symbol.dispose]: () => open?.close() })
 }
 
-/** The objects over what is committed by now, all of one version; their exports are there, and what killed builders left is gone. */
+/**
+ * The objects over what is committed by now, all of one version; their exports are there, and what killed builders left
+ * is gone.
+ */
 async function compiled(ledger: Ledger, { catalogue: baseCatalogue, deps }: ViewsBuild, engine: OpenEngine) {
   await ledger.catchUp()
   const catalogue = withOwn(baseCatalogue, ledger)
@@ -234,17 +236,20 @@ interface ViewsReplacement {
   readonly makers: Makers
 }
 
-/** Puts database, script and manifest in place, in this order: a manifest that does not fit the other two counts for nothing. */
+/**
+ * Puts database, script and manifest in place, in this order: a manifest that does not fit the other two counts for
+ * nothing.
+ */
 async function replaceAll(
   root: string,
   statements: CompiledViews,
   { script, earlier, deps, mark, engine, makers }: ViewsReplacement,
 ): Promise<Manifest> {
   const disk = deps.disk ?? realDisk
-  const made = (ending: string): string => inLake(root, `${temporaryPrefix}${mark}.${ending}`)
-  const database = made('duckdb')
-  const text = made('sql')
-  const list = made('json')
+  const temporaryFile = (ending: string): string => inLake(root, `${temporaryPrefix}${mark}.${ending}`)
+  const database = temporaryFile('duckdb')
+  const text = temporaryFile('sql')
+  const list = temporaryFile('json')
   try {
     const changed = changedObjects(statements.objects, earlier)
     const from = changed && inLake(root, places.database)
@@ -281,7 +286,10 @@ async function madeAlso(
   return manifest
 }
 
-/** Storage version of the oldest DuckDB that opens a lake: earlier ones forget whether a macro's CTEs are kept or read again. */
+/**
+ * Storage version of the oldest DuckDB that opens a lake: earlier ones forget whether a macro's CTEs are kept or read
+ * again.
+ */
 const storageVersion = 'v1.5.0'
 
 /** Every commit is then the file itself: there is no log beside it that would say all twice. */
@@ -295,8 +303,9 @@ interface Writing {
 }
 
 /**
- * Makes objects in memory, in place of those of the same names that an earlier database has, and writes them all at once:
- * each of hundreds of comments makes a further state of its view, and a file would keep them all until its commit.
+ * Makes objects in memory, in place of those of the same names that an earlier database has, and writes them all at
+ * once: each of hundreds of comments makes a further state of its view, and a file would keep them all until its
+ * commit.
  */
 async function makeObjects(engine: Engine, { database, objects, from }: Writing): Promise<void> {
   if (from !== undefined) {

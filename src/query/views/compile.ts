@@ -89,7 +89,10 @@ export function compile(sources: Sources): CompiledViews {
     ...sources.files,
   ]
   const tables = Object.groupBy(files, ({ table }) => table)
-  const named = Object.entries(tables).map(([table, own = []]) => [table, [...new Set(own.map(({ path }) => path))]])
+  const named = Object.entries(tables).map(([table, files = []]) => [
+    table,
+    [...new Set(files.map(({ path }) => path))],
+  ])
   const { version, lake } = head
   return {
     root,
@@ -116,7 +119,8 @@ export const clockWords: Readonly<Record<string, (argument: string) => string>> 
   by_then: (at) => `${ledger.unset} OR ${at} <= ${ledger.asOf}`,
   stored_by_then: (at) => `CASE WHEN ${byLedgerSql(at)} THEN ${at} END`,
   stands: () =>
-    `CASE WHEN ${ledger.unset} THEN removed_at IS NULL\n  ELSE added_at <= ${ledger.asOf} AND (removed_at IS NULL OR removed_at > ${ledger.asOf}) END`,
+    `CASE WHEN ${ledger.unset} THEN removed_at IS NULL\n  ELSE added_at <= ${ledger.asOf} AND (removed_at IS ` +
+    `NULL OR removed_at > ${ledger.asOf}) END`,
   unset: (variable) => unsetSql(variable),
   backfill: () => backfillSql,
   registry_backfill: () => `coalesce(CAST(getvariable('registry_backfill') AS BOOLEAN), false)`,
@@ -165,20 +169,20 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
   const tables = Map.groupBy(files, (file) => file.table)
   const points = tables.get('points') ?? []
   const fill: PlaceholderFill = (word, argument) => (Object.hasOwn(words, word) ? words[word]?.(argument) : undefined)
-  const body = (name: string, own = fill, all = false): string => {
+  const body = (name: string, bodyFill = fill, all = false): string => {
     const object = texts.find((text) => text.kind === 'view' && text.name === name)
-    return fillIn(object?.file ?? name, requireNamed(all ? object?.stored : object?.body, name), own)
+    return fillIn(object?.file ?? name, requireNamed(all ? object?.stored : object?.body, name), bodyFill)
   }
   /** The view `points` over a relation of files, or (`all`) every vintage; `ordered` keeps `observed_at` to sort by. */
   const pointsIn = (relation: string, all = false, ordered = false): string => {
-    const own: PlaceholderFill = (word, argument) => {
+    const nestedFill: PlaceholderFill = (word, argument) => {
       if (ordered && word === 'stored_by_then') return argument
       if (word !== 'files' || argument !== 'points') return fill(word, argument)
       onRead('points')
       onRead('redated')
       return relation
     }
-    return body('points', own, all)
+    return body('points', nestedFill, all)
   }
   const pointTexts = pointWords(sources, points, pointsIn)
   const words: Readonly<Record<string, (argument: string) => string>> = {
@@ -250,19 +254,19 @@ function pointWords(
   pointsIn: (relation: string, all?: boolean, ordered?: boolean) => string,
 ) {
   const over = (
-    own: (of: { readonly metric: string }) => boolean,
+    belongs: (of: { readonly metric: string }) => boolean,
     all: boolean,
     dated = (all: string) => all,
     ordered = false,
   ): string => {
-    const files = points.filter((file) => sharesOf(file).some(own))
-    return pointsIn(dated(datedPoints(root, readPoints(root, files), earlier.filter(own))), all, ordered)
+    const files = points.filter((file) => sharesOf(file).some(belongs))
+    return pointsIn(dated(datedPoints(root, readPoints(root, files), earlier.filter(belongs))), all, ordered)
   }
   const words = {
     points: (metric: string) =>
       metric === ''
         ? pointsIn(datedPoints(root, readPoints(root, points), earlier))
-        : over((one) => one.metric === metric, !revisable.includes(metric)),
+        : over((part) => part.metric === metric, !revisable.includes(metric)),
     revisable_points: () => {
       const those = revisable.length === 0 ? 'false' : `stored.metric IN (${revisable.map(quote).join(', ')})`
       return `${over(({ metric }) => revisable.includes(metric), true, undefined, true)}\n  AND ${those}`
@@ -278,7 +282,7 @@ function pointWords(
   SELECT metric FROM (${over(({ metric }) => imported.has(metric), true)}) AS known WHERE NOT ${unsetSql('as_of')}))`,
   }
   const part = ({ metric, dated }: EarlyPart): string =>
-    over((one) => one.metric === metric, !revisable.includes(metric), dated)
+    over((part) => part.metric === metric, !revisable.includes(metric), dated)
   return { words: { ...words, ...importedWords }, early: { parts: earlyParts(catalogue), part } }
 }
 

@@ -22,8 +22,8 @@ interface ViewsBuild {
 }
 
 /**
- * How far the views in a folder are behind its journal; null where they are current, or no version is there. Costs a listing of
- * the journal and a look at the manifest. Who made them counts where a program is named.
+ * How far the views in a folder are behind its journal; null where they are current, or no version is there. Costs a
+ * listing of the journal and a look at the manifest. Who made them counts where a program is named.
  */
 export async function lagOfViews(root: string, program: string | null = null): Promise<Lag | null> {
   // Listed first: a version that comes meanwhile, with its views, is then no lag.
@@ -48,7 +48,10 @@ export async function bringViewsForward(root: string, making: ViewsBuild): Promi
   await makeCurrent(ledger, making)
 }
 
-/** Leaves a lake with views of its newest version, made by this program with this catalogue; makes them only where they are not that. */
+/**
+ * Leaves a lake with views of its newest version, made by this program with this catalogue; makes them only where they
+ * are not that.
+ */
 export async function makeCurrent(ledger: Ledger, making: ViewsBuild): Promise<void> {
   await ledger.catchUp()
   if (ledger.head().version > 0 && !(await areCurrent(ledger, making))) await buildViews(ledger, making)
@@ -72,8 +75,8 @@ async function areCurrent(ledger: Ledger, { catalogue, deps }: ViewsBuild): Prom
 const jobLocks = ['metrics', 'registry', 'import', 'merge']
 
 /**
- * Whether a reader with this catalogue may make the views anew: it can write there, no job is at work that will, and they
- * were made with the same catalogue, or nothing says with which.
+ * Whether a reader with this catalogue may make the views anew: it can write there, no job is at work that will, and
+ * they were made with the same catalogue, or nothing says with which.
  */
 export async function mayBringForward(root: string, catalogue: Catalogue): Promise<boolean> {
   if (!isWritable(root) || !jobLocks.every((name) => isFree(root, name))) return false

@@ -92,18 +92,18 @@ export async function dbtSources(catalogue: Catalogue, wantedSeries: readonly Wa
   const userEndpoints = [...catalogue.endpoints.values()].filter(isOwn)
   const endpoints = [
     ...sources,
-    ...endpointTables(userEndpoints.flatMap((one) => one.intervals.map((interval) => [one, interval]))),
+    ...endpointTables(userEndpoints.flatMap((endpoint) => endpoint.intervals.map((interval) => [endpoint, interval]))),
   ]
   const finest = sources.toSorted((a, b) => a.due - b.due)[0]
-  const views = [...schemas].map(([schema, own]) => ({
+  const views = [...schemas].map(([schema, viewsOfSchema]) => ({
     name: schema === 'main' ? database : `${database}_${schema}`,
     description: about[schema] ?? '',
     database,
     schema,
     loader: 'pitlake',
-    tables: own.map((view) => viewTable(view, view.name === 'points' ? finest : undefined)),
+    tables: viewsOfSchema.map((view) => viewTable(view, view.name === 'points' ? finest : undefined)),
   }))
-  const own = {
+  const source = {
     name: `${database}_endpoints`,
     description: about['endpoints'],
     database,
@@ -111,15 +111,18 @@ export async function dbtSources(catalogue: Catalogue, wantedSeries: readonly Wa
     loader: 'pitlake',
     tables: endpoints.map(({ table }) => table),
   }
-  return { version: 2, sources: endpoints.length === 0 ? views : [...views, own] }
+  return { version: 2, sources: endpoints.length === 0 ? views : [...views, source] }
 }
 
 const about: Readonly<Record<string, string>> = {
-  main: 'What is knowable now; SET VARIABLE as_of in the pre-hook of a model moves every view back to what was knowable then.',
+  main:
+    'What is knowable now; SET VARIABLE as_of in the pre-hook of a model moves every view back to what was ' +
+    'knowable then.',
   history: 'Every version ever known of each record of the registry.',
   snapshots: 'The registry as its dated snapshots showed it.',
   endpoints:
-    'The points of one endpoint and interval each. Fresh as long as no point is due by the availability rule that is not there, of any asset; an error when it is overdue for longer than the endpoint is waited for.',
+    'The points of one endpoint and interval each. Fresh as long as no point is due by the availability rule ' +
+    'that is not there, of any asset; an error when it is overdue for longer than the endpoint is waited for.',
 }
 
 function viewTable(view: DescribedView, fresh: EndpointTable | undefined) {
@@ -140,8 +143,8 @@ function accepted(values: readonly string[]) {
 }
 
 function columnOf({ name, type, about: description }: DescribedColumn, tests: readonly unknown[]) {
-  const told = { name, description, data_type: type, quote: true }
-  return tests.length === 0 ? told : { ...told, data_tests: tests }
+  const described = { name, description, data_type: type, quote: true }
+  return tests.length === 0 ? described : { ...described, data_tests: tests }
 }
 
 /** One endpoint and interval as a table of a dbt source. */
@@ -198,8 +201,8 @@ function endpointTable(name: string, endpoint: Endpoint, interval: Interval | nu
   // The newest t is one interval before that of the next point, which is due when its rule says.
   const due = length + ruleKinds[rule.kind].at(0, length, countedSeconds(rule))
   const overdue = due + toleranceOf(endpoint, unit)
-  const held = interval === null ? '' : ` AND "interval" = ${quote(interval)}`
-  const rows = `(SELECT * FROM ${database}.main.points WHERE metric = ${quote(endpoint.path)}${held})`
+  const ofInterval = interval === null ? '' : ` AND "interval" = ${quote(interval)}`
+  const rows = `(SELECT * FROM ${database}.main.points WHERE metric = ${quote(endpoint.path)}${ofInterval})`
   const config = {
     loaded_at_field: 't',
     ...(isOwn(endpoint) ? {} : freshnessOf({ due, overdue })),
@@ -268,9 +271,9 @@ async function describeViews(catalogue: Catalogue): Promise<DescribedView[]> {
   const columns = Map.groupBy(rows, ({ view }) => view)
   return objects.flatMap(({ name: view, kind }) => {
     if (kind !== 'view') return []
-    const own = columns.get(view) ?? []
+    const viewColumns = columns.get(view) ?? []
     const [name = '', schema = 'main'] = view.split('.').toReversed()
-    const told = own.map((column) => ({ name: column.name, type: column.type, about: column.told }))
-    return [{ schema, name, about: own[0]?.about ?? '', columns: told }]
+    const described = viewColumns.map((column) => ({ name: column.name, type: column.type, about: column.told }))
+    return [{ schema, name, about: viewColumns[0]?.about ?? '', columns: described }]
   })
 }

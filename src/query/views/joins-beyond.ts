@@ -11,7 +11,9 @@ import { instantSql } from './template.ts'
 export const beyondAsked = `CAST(unresolved AS VARCHAR) = 'null'`
 
 /** What is wrong with that option, as a branch of a CASE. */
-export const beyondMistake = `WHEN coalesce(CAST(unresolved AS VARCHAR), '') NOT IN ('value', 'null') THEN error('unresolved is ''value'' or ''null''')`
+export const beyondMistake =
+  `WHEN coalesce(CAST(unresolved AS VARCHAR), '') NOT IN ('value', 'null') THEN error('unresolved is ''value'' ` +
+  `or ''null''')`
 
 /** The availability rules of a metric, a line each, for `unsettledText`: name, metric, begins, ends, kind, seconds. */
 export function ruleLines(catalogue: Catalogue, metric: string, interval: Interval, name: string): string {
@@ -39,10 +41,10 @@ interface UnsettledSources {
 
 /**
  * What stands before and behind a relation of points, so that it is followed by one more row for each hole in what is
- * settled: at the first start of the hole for which no point is held, from the instant at which its point should be known
- * by the rule, with neither value nor interval. Settled is what was asked for and answered, up to what is due at `as_of`.
- * `rules` and `interval` are the texts of literals. Alone the holes are told, from when on and until when a decision
- * falls into one.
+ * settled: at the first start of the hole for which no point is held, from the instant at which its point should be
+ * known by the rule, with neither value nor interval. Settled is what was asked for and answered, up to what is due at
+ * `as_of`. `rules` and `interval` are the texts of literals. Alone the holes are told, from when on and until when a
+ * decision falls into one.
  */
 export function unsettledText(
   sources: UnsettledSources,
@@ -54,7 +56,8 @@ export function unsettledText(
     `make_timestamptz(${byKind(({ sql }) => sql(t, endSql(t, '\u0002'), `${rule}.seconds`), `${rule}.kind`)} * 1000000)`
   const seriesCells = 's.name, s.asset, NULL, s.currency, s.exchange, s.network, make_timestamptz(s.t * 1000000)'
   const row = alone
-    ? `s.name AS metric, s.asset, s.currency, s.exchange, s.network, ${due('s.t')} AS since, ${due('s.until', 'e')} AS until`
+    ? `s.name AS metric, s.asset, s.currency, s.exchange, s.network, ${due('s.t')} AS since, ` +
+      `${due('s.until', 'e')} AS until`
     : `${seriesCells}, ${due('s.t')}, NULL, NULL${sources.observed === true ? ', NULL' : ''}`
   const ends =
     ' LEFT JOIN _pit_rules AS e ON e.name = s.name AND e.metric = s.metric AND s.until >= e.begins AND s.until < e.ends'
@@ -70,18 +73,23 @@ FROM (SELECT s.*, r.kind, r.seconds FROM _pit_starts AS s JOIN _pit_rules AS r U
 }
 
 function byKind(each: (kind: (typeof ruleKinds)[keyof typeof ruleKinds]) => Sql, kind: Sql): Sql {
-  const branches = Object.entries(ruleKinds).map(([name, own]) => `WHEN '${name}' THEN ${each(own)}`)
+  const branches = Object.entries(ruleKinds).map(([name, kind]) => `WHEN '${name}' THEN ${each(kind)}`)
   return `(CASE ${kind} ${branches.join(' ')} END)`
 }
 
-/** Further CTEs behind `_pit_real`; instants are Unix seconds. The rules stand at `\u0001`, the interval at `\u0002`. */
+/**
+ * Further CTEs behind `_pit_real`; instants are Unix seconds. The rules stand at `\u0001`, the interval at `\u0002`.
+ */
 function holesText({ weekStart, coverage, uncovered }: UnsettledSources): string {
   const start = (at: Sql): Sql => startSql(at, '\u0002', { weekStart })
   const ceil = (at: Sql): Sql => startSql(`(${at} - 1)`, '\u0002', { weekStart, back: '-1' })
   const seconds = (at: Sql): Sql => `CAST(floor(epoch_us(${at}) / 1000000) AS BIGINT)`
   const series = 'name, metric, asset, currency, exchange, network'
-  const same = ['currency', 'exchange', 'network'].map((one) => `p.${one} IS NOT DISTINCT FROM h.${one}`).join(' AND ')
-  // price_usd is made of another metric; a part with a clock of its own is one of its metric's, by all that this is told apart by.
+  const same = ['currency', 'exchange', 'network']
+    .map((column) => `p.${column} IS NOT DISTINCT FROM h.${column}`)
+    .join(' AND ')
+  // price_usd is made of another metric; a part with a clock of its own is one of its metric's, by all that this is
+  // told apart by.
   const isOfItself = `split_part(r.name, '#', 1) = c.metric`
   // The first start that is not due yet at `as_of`.
   const undue = byKind(({ undue: first }) => first('r.now', 'r.seconds', start, ceil), 'r.kind')

@@ -2,8 +2,8 @@ import type { Sql } from '../../base/intervals-sql.ts'
 import { quote } from '../../lake/store/engine.ts'
 
 /*
- * The joins over series that are stitched: the points of a metric asset with those of whatever it took over from, and of
- * what took it over. Only where a join is asked for that does its text tell of it.
+ * The joins over series that are stitched: the points of a metric asset with those of whatever it took over from, and
+ * of what took it over. Only where a join is asked for that does its text tell of it.
  */
 
 /** Whether a join follows renames: its option `follow_renames`. */
@@ -18,7 +18,9 @@ const place = '\u0003'
 /** What the text of the stitched points says of a lake. */
 export function identityWords(revisable: readonly string[]): Readonly<Record<string, () => string>> {
   // Under a later clock vintages may be known at one instant: then it is the order that they had.
-  const order = `, make_timestamptz(row_number() OVER (PARTITION BY name, member, _id_key, t ORDER BY available_at, observed_at)) AS observed_at`
+  const order =
+    ', make_timestamptz(row_number() OVER (PARTITION BY name, member, _id_key, t ORDER BY available_at, ' +
+    'observed_at)) AS observed_at'
   return { body: () => place, told_order: () => (revisable.length > 0 ? order : '') }
 }
 

@@ -48,16 +48,23 @@ const priced = 'supply/current_pit'
 
 /**
  * Facts about each metric, as SQL texts of lines `key TAB value`. Binding a macro costs time for every node of its
- * expressions: a text is cheaper than a map, and a split that gives NULL is cheaper than `nullif`, which doubles its argument.
+ * expressions: a text is cheaper than a map, and a split that gives NULL is cheaper than `nullif`, which doubles its
+ * argument.
  */
 export interface JoinFacts {
   /** metric -> its intervals by comma, then for each dimension that it takes `name=,default,others`; by tab. */
   readonly metrics: Sql
   /** `metric|interval` -> the files, by tab. */
   readonly files: Sql
-  /** `metric|interval` -> its smallest lag, its first end and its newest start (NULL if a file does not record it), microseconds by tab. */
+  /**
+   * `metric|interval` -> its smallest lag, its first end and its newest start (NULL if a file does not record it),
+   * microseconds by tab.
+   */
   readonly bounds: Sql
-  /** `metric|interval` of series without vintages -> whether their points are kept, and the condition that finds them, by tab. */
+  /**
+   * `metric|interval` of series without vintages -> whether their points are kept, and the condition that finds them,
+   * by tab.
+   */
   readonly plain: Sql
   /** `metric|interval` -> its rules, by tab. */
   readonly rules: Sql
@@ -72,12 +79,12 @@ export function factsOf({ catalogue, files, parts, revisable }: JoinSources): Jo
     sharesOf(file).map((share) => ({ ...share, path: file.path, min_t: file.min_t, max_t: file.max_t })),
   )
   const sharesByPartition = Map.groupBy(shares, ({ metric, interval }) => `${metric}|${interval}`)
-  const bounds = [...sharesByPartition].map(([key, own]): [string, string] => [
+  const bounds = [...sharesByPartition].map(([key, sharesOfKey]): [string, string] => [
     key,
-    `${smallestLag(own)}${extentOf(own)}`,
+    `${smallestLag(sharesOfKey)}${extentOf(sharesOfKey)}`,
   ])
-  const prices = bounds.flatMap(([key, own]): [string, string][] =>
-    key.startsWith(`${priced}|`) ? [[`${price}|${key.slice(priced.length + 1)}`, own]] : [],
+  const prices = bounds.flatMap(([key, bound]): [string, string][] =>
+    key.startsWith(`${priced}|`) ? [[`${price}|${key.slice(priced.length + 1)}`, bound]] : [],
   )
   const rules = [...bounds, ...prices].map(([key]): [string, string] => {
     const [name, interval] = key.split('|') as [string, Interval]
@@ -98,15 +105,23 @@ export function factsOf({ catalogue, files, parts, revisable }: JoinSources): Jo
   return {
     metrics: linesOf([...lines, ...parts.map(({ name, metric }) => [name, lines.get(metric) ?? ''] as const)]),
     files: linesOf(
-      [...sharesByPartition].map(([key, own]) => [key, own.map(({ path }) => literalPath(path)).join('\t')]),
+      [...sharesByPartition].map(([key, sharesOfKey]) => [
+        key,
+        sharesOfKey.map(({ path }) => literalPath(path)).join('\t'),
+      ]),
     ),
     bounds: linesOf([...bounds, ...prices, ...early.map(({ key, lag }) => [key, `${lag}${untold}`] as const)]),
-    plain: linesOf([...sharesByPartition].flatMap(([key, own]) => plainOf(catalogue, key, own, revisable))),
+    plain: linesOf(
+      [...sharesByPartition].flatMap(([key, sharesOfKey]) => plainOf(catalogue, key, sharesOfKey, revisable)),
+    ),
     rules: linesOf([...rules, ...early.map(({ key, rule }) => [key, rule] as const)]),
   }
 }
 
-/** Whether the points of a series are kept and the condition that finds them, behind their key; none where they have vintages. */
+/**
+ * Whether the points of a series are kept and the condition that finds them, behind their key; none where they have
+ * vintages.
+ */
 function plainOf(
   { endpoints }: Catalogue,
   key: string,
@@ -115,16 +130,23 @@ function plainOf(
 ): [string, string][] {
   const [metric = '', interval = ''] = key.split('|')
   if (revisable.includes(metric)) return []
-  const rows = shares.reduce((sum, one) => sum + one.rows, 0)
-  const own = (dimension: JoinDimension): Sql => {
+  const rows = shares.reduce((sum, share) => sum + share.rows, 0)
+  const valueSql = (dimension: JoinDimension): Sql => {
     const value = endpoints.get(metric)?.defaults[dimension] ?? null
     return `known.${dimension} IS NOT DISTINCT FROM ${value === null ? 'NULL' : quote(value)}`
   }
-  const found = [`known.metric = ${quote(metric)}`, `known."interval" = ${quote(interval)}`, ...joinDimensions.map(own)]
+  const found = [
+    `known.metric = ${quote(metric)}`,
+    `known."interval" = ${quote(interval)}`,
+    ...joinDimensions.map(valueSql),
+  ]
   return [[key, `${rows <= mostKept ? '' : 'NOT '}MATERIALIZED\t${found.join(' AND ')}`]]
 }
 
-/** The values of a dimension, each after a comma, the default first; '' where nothing is known, NULL where a metric takes none. */
+/**
+ * The values of a dimension, each after a comma, the default first; '' where nothing is known, NULL where a metric
+ * takes none.
+ */
 function valuesOf(line: Sql, dimension: JoinDimension): Sql {
   return `string_split(string_split(${line}, concat(chr(9), '${dimension}='))[2], chr(9))[1]`
 }
@@ -136,7 +158,9 @@ function smallestLag(shares: readonly Share[]): number {
 
 const untold = '\tNULL\tNULL'
 
-/** The first end and the newest start of all points of an interval, each behind a tab; NULL where a file does not tell. */
+/**
+ * The first end and the newest start of all points of an interval, each behind a tab; NULL where a file does not tell.
+ */
 function extentOf(files: readonly Pick<Share & StoredFile, 'interval' | 'min_t' | 'max_t'>[]): string {
   const ends = files.flatMap(({ min_t, interval }) => (typeof min_t === 'number' ? [end(min_t, interval)] : []))
   const starts = files.flatMap(({ max_t }) => (typeof max_t === 'number' ? [max_t] : []))
@@ -164,20 +188,20 @@ function metricsOf(catalogue: Catalogue, files: readonly StoredFile[]): [string,
 }
 
 function intervalsOf(catalogue: Catalogue, files: readonly StoredFile[]): Map<string, ReadonlySet<Interval>> {
-  const known = new Map<string, Set<Interval>>()
-  for (const { path, intervals: own } of catalogue.endpoints.values()) known.set(path, new Set(own))
+  const intervalsByMetric = new Map<string, Set<Interval>>()
+  for (const { path, intervals: own } of catalogue.endpoints.values()) intervalsByMetric.set(path, new Set(own))
   for (const { metric, interval } of files.flatMap(sharesOf)) {
-    known.set(metric, (known.get(metric) ?? new Set()).add(interval))
+    intervalsByMetric.set(metric, (intervalsByMetric.get(metric) ?? new Set()).add(interval))
   }
-  const prices = known.get(priced)
-  if (prices) known.set(price, prices)
-  return known
+  const prices = intervalsByMetric.get(priced)
+  if (prices) intervalsByMetric.set(price, prices)
+  return intervalsByMetric
 }
 
 /**
- * The points of the macro's `metric` or `metrics`, for FROM: `metric, asset, "interval", currency, exchange, network, t,
- * available_at, v, o`. The text of the query is put together while the macro is bound, so that only what is needed is
- * parsed and only the files of these metrics are opened; a mistake is an error even where no row is read.
+ * The points of the macro's `metric` or `metrics`, for FROM: `metric, asset, "interval", currency, exchange, network,
+ * t, available_at, v, o`. The text of the query is put together while the macro is bound, so that only what is needed
+ * is parsed and only the files of these metrics are opened; a mistake is an error even where no row is read.
  */
 export function joinPointsSql(
   sources: JoinSources,
@@ -192,15 +216,17 @@ export function joinPointsSql(
     // Which name a point is of, its first vintage says; its value the last.
     const last =
       stitched && sources.revisable.length > 0
-        ? `FROM (${stitched}) QUALIFY row_number() OVER (PARTITION BY metric, asset, "interval", currency, exchange, network, t ORDER BY available_at DESC, observed_at DESC) = 1`
+        ? `FROM (${stitched}) QUALIFY row_number() OVER (PARTITION BY metric, asset, "interval", currency, ` +
+          'exchange, network, t ORDER BY available_at DESC, observed_at DESC) = 1'
         : stitched
     return `query(list_transform(${factsFor(sources, facts, names)}, lambda fact: CASE
       ${mistakes(names, interval)}
       ${followRenamesMistake}
       ELSE ${withIdentity(last, whole)} END)[1])`
   }
-  const all = (one: Sql): Sql =>
-    `array_to_string(list_distinct(flatten(list_transform(facts, lambda fact: string_split(${one}, chr(9))))), chr(9))`
+  const all = (relation: Sql): Sql =>
+    `array_to_string(list_distinct(flatten(list_transform(facts, lambda fact: string_split(${relation}, ` +
+    'chr(9))))), chr(9))'
   const chosen = all(`CASE
       ${mistakes(names, interval)}
       ${alone ? '' : `${beyondMistake}\n      ${vintageMistake}\n      ${followRenamesMistake}`}
@@ -211,8 +237,9 @@ export function joinPointsSql(
     names: paths,
     interval,
   })
-  const also = (name: string, own: string): Sql =>
-    `CASE WHEN len(list_filter(facts, lambda fact: fact['name'] = ${quote(name)})) > 0 THEN ${fillPlaces(` UNION ALL ${own}`, { interval })} ELSE '' END`
+  const also = (name: string, column: string): Sql =>
+    `CASE WHEN len(list_filter(facts, lambda fact: fact['name'] = ${quote(name)})) > 0 THEN ` +
+    `${fillPlaces(` UNION ALL ${column}`, { interval })} ELSE '' END`
   const more = [
     also(price, priceText(sources)),
     ...sources.parts.map((part) => also(part.name, partText(sources, part, part.name))),
@@ -226,7 +253,9 @@ function rulesOf(facts: JoinFacts, interval: Sql): Sql {
   return lookUp(facts.rules, `fact['name'], '|', CAST(${interval} AS VARCHAR)`)
 }
 
-/** The text of a relation, followed by the holes in what is settled where a join is asked for them, or of these alone. */
+/**
+ * The text of a relation, followed by the holes in what is settled where a join is asked for them, or of these alone.
+ */
 function withHoles(sources: JoinSources, rules: Sql, interval: Sql, text: Sql, alone = false): Sql {
   const { weekStart, coverage, uncovered, revisable } = sources
   const [before, behind] = unsettledText(
@@ -246,13 +275,15 @@ function textOfOne(sources: JoinSources, facts: JoinFacts, interval: Sql, alone 
   const files = filesText(sources, filesOf(sources, facts, interval))
   const early = sources.parts.map(
     (part) =>
-      ` WHEN fact['name'] = ${quote(part.name)} THEN ${fillPlaces(partText(sources, part, alone ? part.metric : part.name), partition)}`,
+      ` WHEN fact['name'] = ${quote(part.name)} THEN ` +
+      fillPlaces(partText(sources, part, alone ? part.metric : part.name), partition),
   )
   const revised = alone ? vintageWords(sources.revisable).isRevised("fact['name']") : null
   const last =
     revised === null
       ? ''
-      : `WHEN ${revised} AND NOT ${followsRenames} THEN ${fillPlaces(storedText(sources, true, sources.last()), { ...partition, [relation]: files })}\n      `
+      : `WHEN ${revised} AND NOT ${followsRenames} THEN ` +
+        `${fillPlaces(storedText(sources, true, sources.last()), { ...partition, [relation]: files })}\n      `
   return `CASE WHEN fact['name'] = '${price}' THEN ${fillPlaces(priceText(sources), partition)}${early.join('')}
       ${last}ELSE ${fillPlaces(storedText(sources, true), { ...partition, [relation]: files })} END`
 }
@@ -296,8 +327,8 @@ function marked(o: Sql): Sql {
 
 /** The value of a dimension that a metric is joined on, NULL where it takes none. */
 export function wantedOf(dimension: JoinDimension, line: Sql): Sql {
-  const own = valuesOf(line, dimension)
-  return `coalesce(CAST(${dimension} AS VARCHAR) || left(${own}, 0), string_split(${own}, ',')[2])`
+  const lineValues = valuesOf(line, dimension)
+  return `coalesce(CAST(${dimension} AS VARCHAR) || left(${lineValues}, 0), string_split(${lineValues}, ',')[2])`
 }
 
 /** The path of a name, without its pointer; a column holds a path already. */
@@ -311,7 +342,10 @@ export function pointerSql(name: Sql): Sql {
     WHEN CAST(component AS VARCHAR) <> '' THEN CAST(component AS VARCHAR) END`
 }
 
-/** Name and line of each metric, as a list; in the arguments of a table function `fact.name` would be the text of that name. */
+/**
+ * Name and line of each metric, as a list; in the arguments of a table function `fact.name` would be the text of that
+ * name.
+ */
 function factsFor(sources: JoinSources, facts: JoinFacts, names: string): Sql {
   const fact = (name: Sql): Sql => `{'name': ${name}, 'line': ${lookUp(facts.metrics, name)}}`
   if (names === 'metric') return `[${fact(pathOf(sources, names))}]`
@@ -339,12 +373,18 @@ function mistakes(names: string, interval: Sql): Sql {
 /** True where a pointer does not begin with a slash. */
 function badPointer(names: string): Sql {
   const list = names === 'metric' ? metricName : `array_to_string(CAST(metrics AS VARCHAR[]), ' ')`
-  return `coalesce(NOT regexp_matches(CAST(component AS VARCHAR), '^(/|$)'), false) OR coalesce(regexp_matches(${list}, '#[^/ ]'), false)`
+  return (
+    `coalesce(NOT regexp_matches(CAST(component AS VARCHAR), '^(/|$)'), false) OR ` +
+    `coalesce(regexp_matches(${list}, '#[^/ ]'), false)`
+  )
 }
 
 /** A metric without files names any file of the lake, whose rows the filter then drops. */
 function filesOf(sources: JoinSources, facts: JoinFacts, interval: Sql): Sql {
-  return `coalesce(${lookUp(facts.files, `fact['name'], '|', CAST(${interval} AS VARCHAR)`)}, ${quote(fallback(sources))})`
+  return (
+    `coalesce(${lookUp(facts.files, `fact['name'], '|', CAST(${interval} AS VARCHAR)`)}, ` +
+    `${quote(fallback(sources))})`
+  )
 }
 
 function fallback({ files: [first] }: JoinSources): string {
@@ -371,13 +411,13 @@ function filesText({ root, files: storedFiles }: JoinSources, files: Sql): Sql {
   return relationText(root, paths, listed, storedFiles.some(isRecent))
 }
 
-function storedText(sources: JoinSources, one: boolean, last = ''): string {
+function storedText(sources: JoinSources, isSingle: boolean, last = ''): string {
   const { files, points } = sources
   const body = (files.length === 0 ? points(undefined) : points(slot(relation))) + last
-  const own = one
+  const linesText = isSingle
     ? `known_points.metric = ${slot('names')}`
     : `list_contains(string_split(${slot('names')}, chr(9)), known_points.metric)`
-  return `${someOf(sources, body)} AND ${own}`
+  return `${someOf(sources, body)} AND ${linesText}`
 }
 
 function priceText(sources: JoinSources): string {

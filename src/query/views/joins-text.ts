@@ -23,8 +23,8 @@ interface TextSources {
 /**
  * The body of a join over one metric as a text that is put together while its macro is bound, since binding costs the
  * engine for every node of a macro, needed or not: that is why `own` is one flat list, and casts are left to `concat`.
- * Before the body come the points: in short where nothing is asked for but a series that `plain` knows, else in full, and
- * what makes the full text is bound only then.
+ * Before the body come the points: in short where nothing is asked for but a series that `plain` knows, else in full,
+ * and what makes the full text is bound only then.
  */
 export function joinText(sources: TextSources, body: string): Sql {
   const { plain, bounds, path, files, revisable, weekStart } = sources
@@ -50,7 +50,10 @@ export function joinText(sources: TextSources, body: string): Sql {
   })
   const places =
     lapses === null ? textPlaces : { ...textPlaces, lapses: `CASE WHEN ${lapses} THEN 'true' ELSE 'false' END` }
-  return `query(list_transform([${lambdaValues}], lambda own: concat('WITH ', ${points}, ', ', ${filled(body, places)}))[1])`
+  return (
+    `query(list_transform([${lambdaValues}], lambda own: concat('WITH ', ${points}, ', ', ` +
+    `${filled(body, places)}))[1])`
+  )
 }
 
 const givenColumns = [
@@ -65,7 +68,9 @@ const givenColumns = [
   'follow_renames',
 ]
 
-/** SQL condition: no option is given, no clock of the session is set except `as_of`, and points are those of the files. */
+/**
+ * SQL condition: no option is given, no clock of the session is set except `as_of`, and points are those of the files.
+ */
 const nothingAsked = `${asStored} AND coalesce(currency, exchange, network, component) IS NULL
     AND concat(unresolved, ',', vintage, ',', follow_renames, ',', skip_nulls) = 'value,last,false,false'
     AND ${unsetSql('observed_as_of')} AND ${unsetSql('backfill')} AND ${unsetSql('proof_hidden')}`
@@ -109,7 +114,10 @@ export function inText(name: string): string {
   return slot(name)
 }
 
-/** With other clocks than those of the files in view the end of the interval is the only safe bound, and so it is with holes. */
+/**
+ * With other clocks than those of the files in view the end of the interval is the only safe bound, and so it is with
+ * holes.
+ */
 const otherClocks = `CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of')} THEN 0 END`
 
 /**
@@ -127,7 +135,9 @@ const textPlaces: Readonly<Record<string, Sql>> = {
   back: 'own[2]',
   end: 'own[3]',
   block: 'own[4]',
-  lag: `CASE WHEN own[8] IS NOT NULL THEN own[5] ELSE concat('least(', own[5], CASE WHEN ${beyondAsked} THEN ', 0)' ELSE ${quote(`, ${otherClocks})`)} END) END`,
+  lag:
+    `CASE WHEN own[8] IS NOT NULL THEN own[5] ELSE concat('least(', own[5], CASE WHEN ${beyondAsked} THEN ', 0)' ` +
+    `ELSE ${quote(`, ${otherClocks})`)} END) END`,
   lapses: `'false'`,
   first_end: 'own[6]',
   newest: 'own[7]',

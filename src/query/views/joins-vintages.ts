@@ -2,13 +2,15 @@ import type { Sql } from '../../base/intervals-sql.ts'
 import { quoteList } from '../../lake/store/engine.ts'
 
 /*
- * The joins over points that may have several vintages. Of each a join gets all that were known, with the instant at which
- * the next one came: what was known at an instant is the row whose next had not come. In a lake without revisable series
- * nothing of this stands in their texts.
+ * The joins over points that may have several vintages. Of each a join gets all that were known, with the instant at
+ * which the next one came: what was known at an instant is the row whose next had not come. In a lake without revisable
+ * series nothing of this stands in their texts.
  */
 
 /** What is wrong with the option `vintage` of a join, as a branch of a CASE. */
-export const vintageMistake = `WHEN coalesce(CAST(vintage AS VARCHAR), '') NOT IN ('last', 'first') THEN error('vintage is ''last'' or ''first''')`
+export const vintageMistake =
+  `WHEN coalesce(CAST(vintage AS VARCHAR), '') NOT IN ('last', 'first') THEN error('vintage is ''last'' or ` +
+  `''first''')`
 
 /** SQL of the three switches of a join on which the use of vintages depends. */
 interface VintageSwitches {
@@ -33,15 +35,17 @@ export interface VintageWords {
   /** A further column, used by `vintages`; empty if there is no revisable metric. */
   readonly observed: Sql
   /**
-   * Returns a condition on the rows of a join that skips nulls. A withdrawn point passes it: the order of vintages must be
-   * known first, otherwise the value before the withdrawal would be answered for ever.
+   * Returns a condition on the rows of a join that skips nulls. A withdrawn point passes it: the order of vintages must
+   * be known first, otherwise the value before the withdrawal would be answered for ever.
    */
   readonly counted: (row: string, switches: VintageSwitches) => Sql
   /** Returns whether a known point may be withdrawn while nulls are skipped; null if there is no revisable metric. */
   readonly mayLapse: (switches: VintageSwitches) => Sql | null
   /** Window function that numbers the points of an asset. */
   readonly number: Sql
-  /** Returns the CTE `_pit_p` over `known`: each vintage with the instant of the next one, or the first vintages only. */
+  /**
+   * Returns the CTE `_pit_p` over `known`: each vintage with the instant of the next one, or the first vintages only.
+   */
   readonly vintages: (keys: Sql, revised: Sql, skips: Sql) => Sql
 }
 

@@ -22,35 +22,29 @@ import type { Weekday } from '../../base/time.ts'
 
 /**
  * The placeholders of the joins. All of it is made of constants and of the macro's own parameters, so that it folds
- * while the query is bound: only the files of the metrics in question are opened, and a mistake is an error even
- * where no row is read.
+ * while the query is bound: only the files of the metrics in question are opened, and a mistake is an error even where
+ * no row is read.
  *
- *   {{points_of NAMES INTERVAL}}  the points of these metrics and of this interval, price_usd among them, for FROM
- *   {{unsettled_of NAMES}}       where decisions about these metrics fall into holes of what is settled, for FROM
- *   {{series}}                   the points of `metric` under the options, for FROM: asset, t, available_at, v, o
- *   {{line NAME}}                what is known of a metric, see joins-points
- *   {{wanted DIMENSION LINE}}    the value of a dimension that a metric is joined on, NULL where it takes none
- *   {{lag NAME}}                 no point is known earlier than this after the end of its interval, microseconds
- *   {{first_end NAME}} {{newest NAME}}   no point of it ends earlier than this, or starts later; NULL where nobody told
- *   {{lag_class NAME}} {{chunks}}   see joins-grid; how many sixties of names `metrics` holds
- *   {{leaf COLUMN POINTER}}      v or o of a point, or of the part of its value that a column's pointer tells
- *   {{path NAME}}                the path of a name; the name itself where it tells a part that is known before the whole
- *   {{pointer NAME}}             the JSON pointer of a name (`metric` is the macro's own), else `component`; NULL where there is none
- *   {{utc X}} {{micros X}}       an instant, zone-less meaning UTC; a duration in microseconds
- *   {{span X}}                   a duration as an interval
- *   {{before X}}                 the instant `latency` before X
- *   {{back START N}}             the start of the interval so many before
- *   {{fresh}}                    whether a row is young enough for `max_age`, and no hole in what is settled
- *   {{unresolved}}                   whether holes in what is settled are asked for; see joins-beyond
- *   {{start T INTERVAL}}         the start of the interval that holds T, an instant
- *   {{first X INTERVAL}}         the first start that is not before X, an instant
- *   {{end T INTERVAL}} {{length INTERVAL}}   its end, its length (months at their shortest), in microseconds
- *   {{count SINCE UNTIL INTERVAL}}   how many intervals lie between two starts in microseconds
- *   {{fits PART WHOLE}}          whether intervals of the one make up intervals of the other
- *   {{expected K LAG NEWEST}} {{misses POINTS KEYS}}   see joins-grid
- *   {{text BODY}} {{its PLACE}}   the answer to a text over the points of `metric`, for FROM, and a place in it; see joins-text
- *   {{counted ROW REVISED}}   which rows count where nulls are skipped
- *   {{known}} {{known kept}} {{vintages KEYS REVISED}} {{current ROW K}} {{observed}} {{number}} {{revised NAME}}   see joins-vintages
+ * {{points_of NAMES INTERVAL}} the points of these metrics and of this interval, price_usd among them, for FROM
+ * {{unsettled_of NAMES}} where decisions about these metrics fall into holes of what is settled, for FROM {{series}}
+ * the points of `metric` under the options, for FROM: asset, t, available_at, v, o {{line NAME}} what is known of a
+ * metric, see joins-points {{wanted DIMENSION LINE}} the value of a dimension that a metric is joined on, NULL where it
+ * takes none {{lag NAME}} no point is known earlier than this after the end of its interval, microseconds {{first_end
+ * NAME}} {{newest NAME}} no point of it ends earlier than this, or starts later; NULL where nobody told {{lag_class
+ * NAME}} {{chunks}} see joins-grid; how many sixties of names `metrics` holds {{leaf COLUMN POINTER}} v or o of a
+ * point, or of the part of its value that a column's pointer tells {{path NAME}} the path of a name; the name itself
+ * where it tells a part that is known before the whole {{pointer NAME}} the JSON pointer of a name (`metric` is the
+ * macro's own), else `component`; NULL where there is none {{utc X}} {{micros X}} an instant, zone-less meaning UTC; a
+ * duration in microseconds {{span X}} a duration as an interval {{before X}} the instant `latency` before X {{back
+ * START N}} the start of the interval so many before {{fresh}} whether a row is young enough for `max_age`, and no hole
+ * in what is settled {{unresolved}} whether holes in what is settled are asked for; see joins-beyond {{start T
+ * INTERVAL}} the start of the interval that holds T, an instant {{first X INTERVAL}} the first start that is not before
+ * X, an instant {{end T INTERVAL}} {{length INTERVAL}} its end, its length (months at their shortest), in microseconds
+ * {{count SINCE UNTIL INTERVAL}} how many intervals lie between two starts in microseconds {{fits PART WHOLE}} whether
+ * intervals of the one make up intervals of the other {{expected K LAG NEWEST}} {{misses POINTS KEYS}} see joins-grid
+ * {{text BODY}} {{its PLACE}} the answer to a text over the points of `metric`, for FROM, and a place in it; see
+ * joins-text {{counted ROW REVISED}} which rows count where nulls are skipped {{known}} {{known kept}} {{vintages KEYS
+ * REVISED}} {{current ROW K}} {{observed}} {{number}} {{revised NAME}} see joins-vintages
  *
  * NAMES is the macro's parameter `metric` or `metrics`; NAME is `metric` or a column with a path.
  */
@@ -92,8 +86,10 @@ export function joinPlaceholders(sources: JoinSources): Readonly<Record<string, 
     its: (place = '') => inText(place),
     unresolved: () => beyondAsked,
     misses: (points = '', ...keys) => missesSql(keys, points, vintageTexts),
-    known: (kept = '') =>
-      kept === '' ? vintageTexts.knownSql.replace(' AS MATERIALIZED', ' AS NOT MATERIALIZED') : vintageTexts.knownSql,
+    known: (keptSql = '') =>
+      keptSql === ''
+        ? vintageTexts.knownSql.replace(' AS MATERIALIZED', ' AS NOT MATERIALIZED')
+        : vintageTexts.knownSql,
     observed: () => vintageTexts.observed,
     number: () => vintageTexts.number,
     current: (row = '', at = '') => vintageTexts.current(row, at),
@@ -129,7 +125,10 @@ const skipping = { skips: skipsNulls, last: `CAST(vintage AS VARCHAR) = 'last'` 
 
 /** With other clocks than those of the files in view the end of the interval is the only safe bound. */
 function lagSql(facts: JoinFacts, metric: Sql): Sql {
-  return `least(coalesce(CAST(${boundOf(facts, metric, 1)} AS BIGINT), 0), CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of')} OR ${beyondAsked} THEN 0 END)`
+  return (
+    `least(coalesce(CAST(${boundOf(facts, metric, 1)} AS BIGINT), 0), CASE WHEN ${backfillSql} OR NOT ` +
+    `${unsetSql('observed_as_of')} OR ${beyondAsked} THEN 0 END)`
+  )
 }
 
 /** Holes in what is settled stand outside of all points. */
@@ -147,14 +146,18 @@ function leafSql(column: string, pointer: Sql): Sql {
   const part =
     column === 'v'
       ? `CASE WHEN ${number} THEN TRY_CAST(json_extract_string(known.o, ${pointer}) AS DOUBLE) END`
-      : `CASE WHEN ${number} OR json_type(known.o, ${pointer}) = 'NULL' THEN NULL ELSE CAST(json_extract(known.o, ${pointer}) AS VARCHAR) END`
+      : `CASE WHEN ${number} OR json_type(known.o, ${pointer}) = 'NULL' THEN NULL ELSE ` +
+        `CAST(json_extract(known.o, ${pointer}) AS VARCHAR) END`
   return `CASE WHEN ${pointer} IS NULL THEN known.${column} ELSE ${part} END`
 }
 
 /** The engine takes a text without a unit as seconds: none is needed by 0 alone. */
 function spanSql(parameter: Sql): Sql {
   const text = `CAST(${parameter} AS VARCHAR)`
-  return `CAST(CASE WHEN TRY_CAST(${text} AS DOUBLE) <> 0 THEN error(concat('${parameter} has no unit: ', ${text})) ELSE ${text} END AS INTERVAL)`
+  return (
+    `CAST(CASE WHEN TRY_CAST(${text} AS DOUBLE) <> 0 THEN error(concat('${parameter} has no unit: ', ${text})) ` +
+    `ELSE ${text} END AS INTERVAL)`
+  )
 }
 
 /** Negative durations would look ahead. */
@@ -187,7 +190,10 @@ function firstSql(x: Sql, interval: Sql, weekStart: Weekday): Sql {
  */
 function lagClassSql(lag: Sql): Sql {
   const unit = `(${lengthSql('"interval"', micros)} // 48)`
-  return `(SELECT CASE WHEN own.lag < ${unit} THEN least(own.lag, 1) ELSE own.lag - own.lag % ${unit} END FROM (SELECT ${lag} AS lag) AS own)`
+  return (
+    `(SELECT CASE WHEN own.lag < ${unit} THEN least(own.lag, 1) ELSE own.lag - own.lag % ${unit} END FROM ` +
+    `(SELECT ${lag} AS lag) AS own)`
+  )
 }
 
 function backSql(start: Sql, n: Sql): Sql {
@@ -195,22 +201,23 @@ function backSql(start: Sql, n: Sql): Sql {
 }
 
 /**
- * The tail of a join, as further CTEs. `_pit_n (_pit_i, KEYS, _pit_k, _pit_e, _pit_none)` holds what the look-up of
- * the expected start left open, and whether that lies before the first of all; `_pit_p (KEYS, t, available_at, v, o)` the
+ * The tail of a join, as further CTEs. `_pit_n (_pit_i, KEYS, _pit_k, _pit_e, _pit_none)` holds what the look-up of the
+ * expected start left open, and whether that lies before the first of all; `_pit_p (KEYS, t, available_at, v, o)` the
  * points, one a series and `t`, POINTS those of the intervals right before; `_pit_r (_pit_i, the KEYS but asset, t,
  * available_at, v, o)` will hold the answers, no row where nothing was known.
  *
  * The newest known of the three intervals before the expected one is the answer, because nothing in between is known.
- * For the rest it lies in the newest block of intervals of which anything was known, none where nothing was. What is the
- * newest known is told by the strict frontier: the blocks, and the points of those that were found, which were the newest
- * known when they arrived, one an instant.
+ * For the rest it lies in the newest block of intervals of which anything was known, none where nothing was. What is
+ * the newest known is told by the strict frontier: the blocks, and the points of those that were found, which were the
+ * newest known when they arrived, one an instant.
  */
 function missesSql(names: readonly string[], points: Sql, vintageTexts: VintageWords): Sql {
   const { list, same, row, sameRow, values } = wordsOf(names)
   const inBlock = wordsOf([...names, 'block'])
   // Out of a list, which counts as one row: else all points would be kept for the sake of many misses.
   const few = (cte: Sql, keys: readonly string[]): Sql =>
-    `(SELECT unnest(own, max_depth := 2) FROM (SELECT list(DISTINCT {${keys.map((name) => `'${name}': n.${name}`).join(', ')}}) AS own FROM ${cte} AS n))`
+    '(SELECT unnest(own, max_depth := 2) FROM (SELECT list(DISTINCT ' +
+    `{${keys.map((name) => `'${name}': n.${name}`).join(', ')}}) AS own FROM ${cte} AS n))`
   // Taken for few rows, they would be compared with every point: a thousand that are not there say otherwise.
   const many = `SELECT ${inBlock.asked.map((name) => `n.${name}`).join(', ')} FROM _pit_tail AS n
     UNION ALL SELECT ${inBlock.asked.map(() => 'NULL').join(', ')} FROM range(1000) AS r (r) WHERE CAST(r.r AS VARCHAR) = ''`
@@ -228,7 +235,10 @@ function missesSql(names: readonly string[], points: Sql, vintageTexts: VintageW
     WHERE ${lapses} GROUP BY ${row('n')}
   ) AS l`,
         ]
-  const blocks = `(SELECT p.*, ${names[0] === 'asset' ? inText('block') : `epoch_us(p.t) // (64 * ${lengthSql('"interval"', micros)})`} AS block FROM _pit_p AS p)`
+  const blocks =
+    '(SELECT p.*, ' +
+    `${names[0] === 'asset' ? inText('block') : `epoch_us(p.t) // (64 * ${lengthSql('"interval"', micros)})`} AS ` +
+    'block FROM _pit_p AS p)'
   return `_pit_back AS MATERIALIZED (
   SELECT ${row('n')}, max({'t': p.t, 'available_at': p.available_at, 'v': p.v, 'o': p.o, 'minus': p.v = 0 AND signbit(p.v)}) AS best
   FROM (SELECT n.*, ${names[0] === 'asset' ? inText('back') : backSql('n._pit_e', 'past.n')} AS start FROM _pit_n AS n, (VALUES (1), (2), (3)) AS past (n)) AS n
@@ -283,8 +293,8 @@ function wordsOf(names: readonly string[]) {
 }
 
 /**
- * Of points `p` in the order of their arrival: the newest start known with each, and when the next one arrives. What was
- * already overtaken is older than the newest; of those that arrive together only the last has a next that is later.
+ * Of points `p` in the order of their arrival: the newest start known with each, and when the next one arrives. What
+ * was already overtaken is older than the newest; of those that arrive together only the last has a next that is later.
  */
 export function arrivalsSql(keys: Sql, t = 'p.t'): Readonly<Record<'newest' | 'following', Sql>> {
   // Not a named window: statements that are parsed together share the names of their windows.

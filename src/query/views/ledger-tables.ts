@@ -68,7 +68,10 @@ const coverage = declaredTable(
   },
 )
 
-/** Series with points of which no window tells: those of a lake that lost its journal. `until` is the start of the last point. */
+/**
+ * Series with points of which no window tells: those of a lake that lost its journal. `until` is the start of the last
+ * point.
+ */
 const uncovered = table(
   `(SELECT * FROM series s WHERE s.points > 0 AND NOT EXISTS (SELECT 1 FROM coverage c WHERE c.series = s.n)) s`,
   's.n',
@@ -78,7 +81,10 @@ const uncovered = table(
   { ...seriesCells, since: 's.first_t * 1000000', until: 's.last_t * 1000000' },
 )
 
-/** A row for each state of a violation: from the version that told it on, until one told another (`passed`: not shown any more). */
+/**
+ * A row for each state of a violation: from the version that told it on, until one told another (`passed`: not shown
+ * any more).
+ */
 const violations = declaredTable(
   `(SELECT *, added_version AS told, 0 AS gone, ${nextOf('v.added_version - 1')} AS ended FROM violations v
     UNION ALL SELECT v.*, p.added_version, 1, p.reopened_version FROM passed p JOIN violations v ON ${ofPassed}
@@ -163,17 +169,20 @@ function recent(name: Archived): ExportTable {
   }
 }
 
-/** A table of the ledger: FROM, ORDER BY and columns as SQL says them; instants in microseconds. `cells` are the columns that the ledger has under other names or in other units. */
+/**
+ * A table of the ledger: FROM, ORDER BY and columns as SQL says them; instants in microseconds. `cells` are the columns
+ * that the ledger has under other names or in other units.
+ */
 function table(
   from: string,
   order: string,
   columns: string,
   cells: Readonly<Record<string, string>> = {},
 ): FilteredTable {
-  const told = parseColumns(columns)
-  const line = `json_object(${told.map(([name]) => `'${name}', ${cells[name] ?? name}`).join(', ')})`
+  const parsedColumns = parseColumns(columns)
+  const line = `json_object(${parsedColumns.map(([name]) => `'${name}', ${cells[name] ?? name}`).join(', ')})`
   return {
-    columns: told,
+    columns: parsedColumns,
     lines: function* lines(ledger, where = 'true') {
       const rows = ledger.statement(`SELECT ${line} AS line FROM ${from} WHERE ${where} ORDER BY ${order}`)
       for (const row of rows.iterate()) yield String(row['line'])
@@ -191,8 +200,8 @@ type ComputedColumn<C extends LedgerColumns> = {
 }[keyof C]
 
 /**
- * A table of the ledger whose columns are declared (src/lake/ledger/columns.ts). `alias` is its name in FROM; `computed`
- * has the SQL of the columns that the index does not have.
+ * A table of the ledger whose columns are declared (src/lake/ledger/columns.ts). `alias` is its name in FROM;
+ * `computed` has the SQL of the columns that the index does not have.
  */
 function declaredTable<C extends LedgerColumns>(
   from: string,
@@ -315,7 +324,10 @@ export async function exportTable(
   }
 }
 
-/** Digest of columns and rows, by which an earlier file is found; most tables are as they were, and writing them out would be for nothing. */
+/**
+ * Digest of columns and rows, by which an earlier file is found; most tables are as they were, and writing them out
+ * would be for nothing.
+ */
 function digestOf(lines: Iterable<string>, columns: TypedColumns): string {
   const hash = createHash('sha256').update(JSON.stringify(columns))
   for (const block of blocksOf(lines)) hash.update(block)
@@ -335,7 +347,10 @@ async function existingExport(root: string, table: string, stands: string): Prom
   return undefined
 }
 
-/** Gives a written file its name in the folder of exports, with the checksum of its bytes, the version and what it stands for. */
+/**
+ * Gives a written file its name in the folder of exports, with the checksum of its bytes, the version and what it
+ * stands for.
+ */
 async function placeExport(
   ledger: Ledger,
   table: string,

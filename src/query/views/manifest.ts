@@ -30,15 +30,15 @@ const shape = z.object({
 })
 
 /**
- * What `lake.sql` and `lake.duckdb` say, for the program to read: the version, what they were made by (`Makers`), the folder
- * that they were made for (absolute), the tables that each object reads, the files of each table (relative to the lake),
- * and the SHA-256 of both texts, by which it is known that all three were made together.
+ * What `lake.sql` and `lake.duckdb` say, for the program to read: the version, what they were made by (`Makers`), the
+ * folder that they were made for (absolute), the tables that each object reads, the files of each table (relative to
+ * the lake), and the SHA-256 of both texts, by which it is known that all three were made together.
  */
 export type Manifest = Readonly<z.infer<typeof shape>>
 
 /**
- * The manifest of the views in a folder. Undefined where none stands, or one that is torn or of other views: then nothing
- * is known of what the views name, and they are to be made anew.
+ * The manifest of the views in a folder. Undefined where none stands, or one that is torn or of other views: then
+ * nothing is known of what the views name, and they are to be made anew.
  */
 export async function readManifest(
   root: string,
@@ -99,8 +99,8 @@ const digests = new WeakMap<Catalogue, string>()
 
 /** Digest of what views take from a catalogue; what is the lake's own data comes from its journal. */
 export function catalogueDigest(catalogue: Catalogue): string {
-  const known = digests.get(catalogue)
-  if (known !== undefined) return known
+  const knownDigest = digests.get(catalogue)
+  if (knownDigest !== undefined) return knownDigest
   const endpoints = new Map([...catalogue.endpoints].filter(([, endpoint]) => !isOwn(endpoint)))
   const { resources, links, symbolVariants } = catalogue
   const digest = sha256(
@@ -115,7 +115,9 @@ function namedFiles({ objects, tables }: Manifest): ReadonlySet<string> {
   return new Set(Object.values(objects).flatMap((read) => read.flatMap((table) => tables[table] ?? [])))
 }
 
-/** Whether the views in a folder name a file; where views stand and it is not known what they name, each may be named. */
+/**
+ * Whether the views in a folder name a file; where views stand and it is not known what they name, each may be named.
+ */
 export async function namedByViews(root: string): Promise<(path: string) => boolean> {
   const manifest = await readManifest(root)
   const named = manifest && namedFiles(manifest)
@@ -132,10 +134,15 @@ interface ViewFile {
   readonly checksum: string
 }
 
-/** Where is written down which files were proved as they stand there: no part of the lake, and made anew with the views. */
+/**
+ * Where is written down which files were proved as they stand there: no part of the lake, and made anew with the views.
+ */
 const notes = `${places.exports}/proved.json`
 
-/** The files that the views of a version read: data that the index names, and what is made for the views as far as it is known. */
+/**
+ * The files that the views of a version read: data that the index names, and what is made for the views as far as it is
+ * known.
+ */
 export function readByViews(ledger: Ledger, manifest: Manifest | undefined, version?: number): ViewFile[] {
   const listed = liveFiles(ledger, version === undefined ? {} : { version })
   const data = new Map(listed.map(({ path, bytes, sha256 }) => [path, { path, bytes, checksum: sha256 }]))
@@ -148,7 +155,10 @@ export function exportsOf(manifest: Manifest): ViewFile[] {
   return named.map((path) => ({ path, bytes: null, checksum: /-([0-9a-f]{16})-\d{10,}-/.exec(path)?.[1] ?? '' }))
 }
 
-/** What a file is by its name in the folder alone: another one, or one that was written to, is told apart without reading. */
+/**
+ * What a file is by its name in the folder alone: another one, or one that was written to, is told apart without
+ * reading.
+ */
 async function standing(
   root: string,
   path: string,
@@ -172,9 +182,12 @@ export async function noteProved(root: string, files: readonly ViewFile[], disk:
   const proved: Record<string, string> = {}
   for (const [i, file] of files.entries()) {
     const now = standings[i]
-    const told = now === 'denied' ? undefined : now?.told
-    if (told !== undefined && (before.get(file.path) === told || (await holds(root, file, told))))
-      proved[file.path] = told
+    const recordedDigest = now === 'denied' ? undefined : now?.told
+    if (
+      recordedDigest !== undefined &&
+      (before.get(file.path) === recordedDigest || (await holds(root, file, recordedDigest)))
+    )
+      proved[file.path] = recordedDigest
   }
   const text = JSON.stringify(proved)
   if (text === JSON.stringify(Object.fromEntries(before))) return
@@ -184,10 +197,10 @@ export async function noteProved(root: string, files: readonly ViewFile[], disk:
 }
 
 /** Whether a file has its bytes, and nobody has touched it meanwhile. */
-async function holds(root: string, { path, checksum }: ViewFile, told: string): Promise<boolean> {
+async function holds(root: string, { path, checksum }: ViewFile, recordedDigest: string): Promise<boolean> {
   if (!(await sha256File(inLake(root, path))).startsWith(checksum)) return false
   const now = await standing(root, path)
-  return now !== 'denied' && now?.told === told
+  return now !== 'denied' && now?.told === recordedDigest
 }
 
 /** A file that is not what it should be. */
@@ -210,10 +223,10 @@ export async function firstChanged(
   let filesLeft = most
   for (const [i, file] of files.entries()) {
     const now = standings[i]
-    const made = file.bytes === null ? 'made for the views' : 'committed'
+    const origin = file.bytes === null ? 'made for the views' : 'committed'
     const wrong = (bytes: string, got: string): ChangedFile => ({
       ...file,
-      expected: `the ${bytes} that were ${made}`,
+      expected: `the ${bytes} that were ${origin}`,
       got,
     })
     const link = linkAbove(root, file.path)
@@ -234,6 +247,6 @@ export async function firstChanged(
 
 /** What was written down; nothing where it cannot be read. */
 async function readNotes(root: string): Promise<Map<string, unknown>> {
-  const told = jsonOf(await readText(inLake(root, notes)).catch(() => ''))
-  return new Map(Object.entries(told ?? {}))
+  const notesJson = jsonOf(await readText(inLake(root, notes)).catch(() => ''))
+  return new Map(Object.entries(notesJson ?? {}))
 }

@@ -4,7 +4,10 @@ import type { Sql } from '../../base/intervals-sql.ts'
 import type { Interval } from '../../base/time.ts'
 import { quote } from '../../lake/store/engine.ts'
 
-/** A component of the values of user data that is known before the whole value; joins treat it as a metric, `own/x#/open`. */
+/**
+ * A component of the values of user data that is known before the whole value; joins treat it as a metric,
+ * `own/x#/open`.
+ */
 export interface EarlyPart {
   /** Path and pointer, `own/x#/open`. */
   readonly name: string
@@ -14,20 +17,27 @@ export interface EarlyPart {
   readonly pointer: string
   /** The intervals of the metric. */
   readonly intervals: readonly Interval[]
-  /** Returns, for a relation of points, its points of this metric with the `available_at` of the component, for FROM. */
+  /**
+   * Returns, for a relation of points, its points of this metric with the `available_at` of the component, for FROM.
+   */
   readonly dated: (relation: Sql) => Sql
 }
 
-/** Returns all early parts of a catalogue. A value that may be revised is known as a whole, from when it was observed or dated. */
+/**
+ * Returns all early parts of a catalogue. A value that may be revised is known as a whole, from when it was observed or
+ * dated.
+ */
 export function earlyParts({ endpoints }: Catalogue): EarlyPart[] {
   return [...endpoints.values()].flatMap(({ path: metric, clocks = {}, intervals, revisable }) =>
     Object.entries(revisable ? {} : clocks).map(([pointer, rules]) => {
-      const instants = intervals.map((one) => `WHEN '${one}' THEN ${availableSql(rules[one], startSeconds, one)}`)
+      const instants = intervals.map(
+        (interval) => `WHEN '${interval}' THEN ${availableSql(rules[interval], startSeconds, interval)}`,
+      )
       const at = `make_timestamptz((CASE "interval" ${instants.join(' ')} END) * 1000000)`
       // What came late, or with an instant of its own, came as a whole.
-      const known = `CASE WHEN basis = 'stated' THEN ${at} ELSE available_at END`
+      const knownAt = `CASE WHEN basis = 'stated' THEN ${at} ELSE available_at END`
       const dated = (relation: Sql): Sql =>
-        `(SELECT * REPLACE (${known} AS available_at) FROM ${relation} WHERE metric = ${quote(metric)})`
+        `(SELECT * REPLACE (${knownAt} AS available_at) FROM ${relation} WHERE metric = ${quote(metric)})`
       return { name: `${metric}#${pointer}`, metric, pointer, intervals, dated }
     }),
   )
@@ -40,15 +50,18 @@ export function partPath(parts: readonly EarlyPart[], path: Sql, pointer: Sql): 
   if (parts.length === 0) return path
   const names = quote(`\t${parts.map(({ name }) => name).join('\t')}\t`)
   const whole = `concat(${path}, '#', ${pointer})`
-  return `CASE WHEN ${pointer} IS NOT NULL AND contains(${names}, concat(chr(9), ${whole}, chr(9))) THEN ${whole} ELSE ${path} END`
+  return (
+    `CASE WHEN ${pointer} IS NOT NULL AND contains(${names}, concat(chr(9), ${whole}, chr(9))) THEN ${whole} ` +
+    `ELSE ${path} END`
+  )
 }
 
 /** The pointer of a component, as the view of components makes it. */
-const made = `(coalesce('/' || replace(replace(part.key, '~', '~0'), '/', '~1'), '') || leaf.pointer)`
+const componentName = `(coalesce('/' || replace(replace(part.key, '~', '~0'), '/', '~1'), '') || leaf.pointer)`
 
 /**
- * What the view of components is made from: the points of the whole, and once more those of each part with a clock of its
- * own; and which of their components are told, behind a condition: each by one clock.
+ * What the view of components is made from: the points of the whole, and once more those of each part with a clock of
+ * its own; and which of their components are told, behind a condition: each by one clock.
  */
 export function clockedPoints(
   parts: readonly EarlyPart[],
@@ -56,7 +69,7 @@ export function clockedPoints(
   partSql: (part: EarlyPart) => Sql,
 ): Readonly<Record<string, () => Sql>> {
   if (parts.length === 0) return { clocked: points, clocked_too: () => '' }
-  const isPart = (at: Sql): Sql => `(${made} = ${at} OR starts_with(${made}, ${at} || '/'))`
+  const isPart = (at: Sql): Sql => `(${componentName} = ${at} OR starts_with(${componentName}, ${at} || '/'))`
   const early = parts.map(({ metric, pointer }) => `(metric = ${quote(metric)} AND ${isPart(quote(pointer))})`)
   const each = (part: EarlyPart): Sql =>
     `UNION ALL SELECT *, ${quote(part.pointer)} AS early_part FROM (${partSql(part)}) AS early_points`

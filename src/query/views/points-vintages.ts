@@ -4,7 +4,8 @@ import type { ObjectText } from './template.ts'
 
 /**
  * The text of the view `points` in a lake in which points of these metrics may have several vintages: of those the last
- * that is known, of all others what is there. Any other object stays as it is, and so does the view where there are none.
+ * that is known, of all others what is there. Any other object stays as it is, and so does the view where there are
+ * none.
  */
 export function lastVintagesIn(object: ObjectText, revisable: readonly string[]): ObjectText {
   if (revisable.length === 0 || object.kind !== 'view' || object.name !== 'points') return object

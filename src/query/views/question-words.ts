@@ -12,10 +12,13 @@ export const askedWords = {
 } as const
 
 /** The known word nearest to a misspelt one, as a list of at most one: the same but for its case, else `suggestion`. */
-function nearestSql(word: Sql, known: Sql): Sql {
-  const same = `list_filter(${known}, lambda near_name: lower(near_name) = lower(${word}))`
-  const long = `list_filter(${known}, lambda near_name: ${lengthSql('near_name')} = ${lengthSql(word)})`
-  return `CASE WHEN len(${same}) > 0 THEN ${same}[:1] WHEN len(${long}) > 0 THEN ${long}[:1] ELSE ${suggestedSql(word, known)} END`
+function nearestSql(word: Sql, candidates: Sql): Sql {
+  const same = `list_filter(${candidates}, lambda near_name: lower(near_name) = lower(${word}))`
+  const long = `list_filter(${candidates}, lambda near_name: ${lengthSql('near_name')} = ${lengthSql(word)})`
+  return (
+    `CASE WHEN len(${same}) > 0 THEN ${same}[:1] WHEN len(${long}) > 0 THEN ${long}[:1] ELSE ` +
+    `${suggestedSql(word, candidates)} END`
+  )
 }
 
 /** The seconds of a length of time, however its unit is spelt; NULL for other words. */
@@ -29,18 +32,23 @@ function lengthSql(word: Sql): Sql {
     coalesce(TRY_CAST(regexp_extract(${word}, '^\\d*') AS BIGINT), 1) * CASE ${spelt.join(' ')} END END`
 }
 
-function suggestedSql(word: Sql, known: Sql): Sql {
-  const scored = `list_transform(${known}, lambda near_name, near_place:
+function suggestedSql(word: Sql, candidates: Sql): Sql {
+  const scored = `list_transform(${candidates}, lambda near_name, near_place:
     {'edits': damerau_levenshtein(lower(${word}), lower(near_name)), 'place': near_place, 'name': near_name})`
   return `list_transform(list_filter(list_sort(${scored})[:1], lambda near_one: near_one.edits <= greatest(1, length(${word}) // 3)),
     lambda near_one: near_one.name)`
 }
 
-/** Up to three paths that somebody may have meant, as `nearPaths` finds them: by their words, else by the whole name. */
+/**
+ * Up to three paths that somebody may have meant, as `nearPaths` finds them: by their words, else by the whole name.
+ */
 function nearestPathSql(typed: Sql, paths: Sql): Sql {
   const words = (text: Sql): Sql =>
-    `list_filter(regexp_split_to_array(lower(${text}), '[^a-z0-9]+'), lambda near_word: length(near_word) > 1 AND near_word <> 'pit')`
-  const slip = `length(near_word) >= 4 AND abs(length(near_word) - length(near_part)) <= 1 AND damerau_levenshtein(near_word, near_part) <= 1`
+    `list_filter(regexp_split_to_array(lower(${text}), '[^a-z0-9]+'), lambda near_word: length(near_word) > 1 ` +
+    `AND near_word <> 'pit')`
+  const slip =
+    'length(near_word) >= 4 AND abs(length(near_word) - length(near_part)) <= 1 AND ' +
+    'damerau_levenshtein(near_word, near_part) <= 1'
   const fits = (how: Sql): Sql =>
     `len(list_filter(near_typed, lambda near_word: len(list_filter(near_parts, lambda near_part: ${how})) > 0))`
   const scored = `list_transform(${paths}, lambda near_path: list_transform([${words('near_path')}], lambda near_parts: {
@@ -61,7 +69,8 @@ function noteWordsSql(): Sql {
 
 /**
  * The words of every note, the same for people, agents and programs. `{name}` is one of its figures or its `subject`;
- * `{near}` what may have been meant, else what there is, `{such}` two of what there is; `{option a=b}` is spelt as whoever asked would type it.
+ * `{near}` what may have been meant, else what there is, `{such}` two of what there is; `{option a=b}` is spelt as
+ * whoever asked would type it.
  */
 export const noteWords = {
   'unknown-metric': "unknown metric '{subject}'{near}",
@@ -71,7 +80,8 @@ export const noteWords = {
   'no-dimension': "nothing is stored of '{subject}' with {dimension} '{value}'{near}",
   'no-series': "nothing is stored of '{subject}' for asset '{asset}' with {dimension} '{value}'{near}",
   'no-price':
-    "'{subject}' is made of 'supply/current_pit' in native and in usd: for asset '{asset}' nothing is stored in {value}",
+    "'{subject}' is made of 'supply/current_pit' in native and in usd: for asset '{asset}' nothing is stored " +
+    'in {value}',
   'no-asset-component': "'{subject}' has no part '{component}' for asset '{asset}'{near}",
   'plain-numbers': "'{subject}' has plain numbers: query it without #{component}",
   'whole-object': "'{subject}' has objects or lists: query a part of them{such}",
@@ -86,23 +96,28 @@ export const noteWords = {
   'before-registry': 'the registry knows nothing before its first snapshot, {start}',
   'no-registry': 'the registry knows nothing before its first snapshot: there is none',
   'registry-unknown':
-    'the registry is not known at this as_of: it is known since {start}; {option registry_backfill=true} uses its earliest state instead',
+    'the registry is not known at this as_of: it is known since {start}; {option registry_backfill=true} uses ' +
+    'its earliest state instead',
   'registry-empty':
-    'the registry is not known at this as_of: no snapshot was known by then; {option registry_backfill=true} uses its earliest state instead',
+    'the registry is not known at this as_of: no snapshot was known by then; {option registry_backfill=true} ' +
+    'uses its earliest state instead',
   'registry-assumed': 'the registry is known since {start}: at this as_of its earliest state is assumed',
   'unknown-then': "nothing of '{subject}' was known at this as_of",
   'ledger-then':
-    "'{subject}' shows the work of this lake, and as_of applies to it here: by then it had no rows; the server option `--ledger now` shows the rest",
+    "'{subject}' shows the work of this lake, and as_of applies to it here: by then it had no rows; the server " +
+    'option `--ledger now` shows the rest',
   'before-first': "nothing of '{subject}' was known before {start}",
   'never-observed':
-    "nothing of '{subject}' was known before {start}: its values may be revised, and this lake did not observe earlier values; {option backfill=rule} dates the first values by their rule",
+    "nothing of '{subject}' was known before {start}: its values may be revised, and this lake did not observe " +
+    'earlier values; {option backfill=rule} dates the first values by their rule',
   'held-between': "'{subject}' is stored from {first} to {last}",
   'reversed-calendar': 'calendar from {since} until {until} has no times: the two are reversed',
   'views-behind': 'the views of this lake are of version {made}, the lake is at {newest}: run pitlake views',
   'mirror-behind': 'the data of this mirror are of version {made}, the lake is at {newest}: run pitlake pull {subject}',
   unnoted: 'notes could not be worked out: {subject}',
   'beyond-settled':
-    "unresolved decisions of '{subject}' get its newest value: {decisions}, from {since} on; {option unresolved=null}, in SQL `unresolved := 'null'`, gives NULL",
+    "unresolved decisions of '{subject}' get its newest value: {decisions}, from {since} on; {option " +
+    "unresolved=null}, in SQL `unresolved := 'null'`, gives NULL",
 } as const satisfies Readonly<Record<string, string>>
 
 /** What kind of thing a note tells. */

@@ -8,7 +8,9 @@ export const placedOptions = 'hive_partitioning = true, hive_types = {metric: VA
 /** What the paths of files of partitions begin with. */
 export const placedFolder = `${places.points}/metric=`
 
-/** Whether no folder above the lake looks like a partition: then the engine finds ours alone, and opens no other file. */
+/**
+ * Whether no folder above the lake looks like a partition: then the engine finds ours alone, and opens no other file.
+ */
 export function isPlain(root: string): boolean {
   return !root.includes('=')
 }
@@ -29,7 +31,8 @@ export function mixedSql(list: string): string {
 
 /**
  * An SQL expression of the text of a relation over points files: `paths` is an SQL list of paths in the lake, and
- * `listed` makes of an SQL list the text of the list of their absolute paths. `mixed` says whether there are recent ones.
+ * `listed` makes of an SQL list the text of the list of their absolute paths. `mixed` says whether there are recent
+ * ones.
  */
 export function relationText(root: string, paths: string, listed: (list: string) => string, mixed: boolean): string {
   if (isPlain(root) && !mixed) return `concat('read_parquet(', ${listed(paths)}, ', ${placedOptions})')`

@@ -17,7 +17,9 @@ export function filesSql(root: string, { columns, dated }: TableColumns, files: 
   return readSql(root, columns, files, '')
 }
 
-/** The relation `newest` over points files; sessions with an `observed_as_of` before a redating read the earlier files. */
+/**
+ * The relation `newest` over points files; sessions with an `observed_as_of` before a redating read the earlier files.
+ */
 export function datedPoints(
   root: string,
   newest: string,
@@ -82,7 +84,10 @@ export function emptySql(columns: TypedColumns): string {
 /** One constant that is split when the query is bound: reads well, and opens faster than thousands of literals. */
 function pathList(root: string, files: readonly Pick<Listed, 'path'>[]): string {
   const paths = [...new Set(files.map((file) => literalPath(file.path)))]
-  return `list_transform(string_split(${quote(paths.join('\n'))}, chr(10)), lambda file: ${quote(`${literalPath(root)}/`)} || file)`
+  return (
+    `list_transform(string_split(${quote(paths.join('\n'))}, chr(10)), lambda file: ` +
+    `${quote(`${literalPath(root)}/`)} || file)`
+  )
 }
 
 /** The relation over one Parquet file, for FROM. */
@@ -101,8 +106,8 @@ export type TypedColumns = readonly RegistryColumn[]
 
 /** Columns as SQL declares them: `id VARCHAR, since TIMESTAMPTZ`. */
 export function parseColumns(text: string): TypedColumns {
-  return text.split(',').map((one) => {
-    const [name = '', type = ''] = one.trim().split(' ')
+  return text.split(',').map((part) => {
+    const [name = '', type = ''] = part.trim().split(' ')
     return [name, type]
   })
 }

@@ -5,11 +5,13 @@ import { asStored, fillIn, readObjects } from './template.ts'
 /** The text of `lake.sql`: the same objects as `lake.duckdb`, for any DuckDB session. */
 export function scriptText({ root, version, objects }: CompiledViews): string {
   const head = [
-    `-- The lake in ${root.replaceAll(/[\r\n]/g, ' ')} as of version ${version}: views and macros only, made by \`pitlake views\`.`,
+    `-- The lake in ${root.replaceAll(/[\r\n]/g, ' ')} as of version ${version}: views and macros only, made ` +
+      `by \`pitlake views\`.`,
     '-- Use it with the official duckdb command line: duckdb -init lake.sql',
     "-- SET VARIABLE as_of = '2024-06-01' moves every view back to what was knowable then, observed_as_of to what this",
     "-- lake held then; SET VARIABLE backfill = 'rule' lets the rule date backfilled points.",
-    '-- The files are named by their full path. "No files found that match the pattern": the lake was moved or copied, or',
+    '-- The files are named by their full path. "No files found that match the pattern": the lake was moved or ' +
+      'copied, or',
     '-- vacuumed since. Run `pitlake views` and read the new lake.sql.',
     "SET TimeZone = 'UTC';",
     'SET parquet_metadata_cache = true;',
@@ -40,9 +42,10 @@ export function changedObjects(objects: readonly Compiled[], earlier: string): r
 export const realPoints = '{{real}}'
 
 /**
- * The text of a `lake.sql` with other points: wherever its views and macros read stored points, `points` is read instead, a
- * SELECT of the same columns with `{{real}}` once for the relation over the files. The cuts by `as_of` and `observed_as_of`
- * come behind it, and comments are left out. Undefined where the text is of a program that told points otherwise.
+ * The text of a `lake.sql` with other points: wherever its views and macros read stored points, `points` is read
+ * instead, a SELECT of the same columns with `{{real}}` once for the relation over the files. The cuts by `as_of` and
+ * `observed_as_of` come behind it, and comments are left out. Undefined where the text is of a program that told points
+ * otherwise.
  */
 export function alteredScript(script: string, points: string): string | undefined {
   const { heads, tail } = frameOfPoints()
@@ -70,7 +73,10 @@ export function alteredScript(script: string, points: string): string | undefine
 const quotedTimes = (text: string, times: number): string =>
   times === 0 ? text : quotedTimes(quote(text).slice(1, -1), times - 1)
 
-/** The relation over the files of points that a `lake.sql` reads, for FROM; undefined where its program told points otherwise. */
+/**
+ * The relation over the files of points that a `lake.sql` reads, for FROM; undefined where its program told points
+ * otherwise.
+ */
 export function relationOfPoints(script: string): string | undefined {
   const { heads, tail } = frameOfPoints()
   for (const head of heads) {
@@ -82,7 +88,9 @@ export function relationOfPoints(script: string): string | undefined {
 
 /** SQL around the relation of stored points; nothing in it depends on a lake. */
 interface PointsFrame {
-  /** The SQL before the relation: with `observed_at` cut at `ledger_as_of` as in views, and as it is stored as in joins. */
+  /**
+   * The SQL before the relation: with `observed_at` cut at `ledger_as_of` as in views, and as it is stored as in joins.
+   */
   readonly heads: readonly [string, string]
   readonly tail: string
 }
@@ -102,9 +110,9 @@ function frameOfPoints(): PointsFrame {
 }
 
 /**
- * The text of views for askers that are not trusted: each scan of a file gets the mark, a plain word that nobody guesses,
- * as the name of its file column, and each cut by `as_of` holds it as a text, so that a bound plan tells the scans of the
- * views from any other. What names the folder is left out.
+ * The text of views for askers that are not trusted: each scan of a file gets the mark, a plain word that nobody
+ * guesses, as the name of its file column, and each cut by `as_of` holds it as a text, so that a bound plan tells the
+ * scans of the views from any other. What names the folder is left out.
  */
 export function markedViews(script: string, mark: string): string {
   return script

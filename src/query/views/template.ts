@@ -1,6 +1,9 @@
 import { textsIn } from '../../lake/store/sql.ts'
 
-/** Returns the SQL text for a placeholder from its word and its argument ('' if it has none); undefined for an unknown word. */
+/**
+ * Returns the SQL text for a placeholder from its word and its argument ('' if it has none); undefined for an unknown
+ * word.
+ */
 export type PlaceholderFill = (word: string, argument: string) => string | undefined
 
 /** The text with every `{{word argument}}` replaced, inner ones first; one that nothing stands for is an error. */
@@ -59,8 +62,9 @@ export const backfillSql = `CASE WHEN getvariable('backfill') IS NULL THEN false
 export const asStored = `'as stored' <> ''`
 
 /**
- * Whether an instant lies behind an odd number of the edges that a session variable lists, microseconds in order. Found by
- * halves: of a list of hundreds each row would compare with each, which took most of a look-ahead proof over millions.
+ * Whether an instant lies behind an odd number of the edges that a session variable lists, microseconds in order. Found
+ * by halves: of a list of hundreds each row would compare with each, which took most of a look-ahead proof over
+ * millions.
  */
 export function betweenEdges(variable: string, at: string): string {
   const edges = `CAST(getvariable('${variable}') AS BIGINT[])`
@@ -88,13 +92,16 @@ export interface ObjectText {
   readonly stored: string
 }
 
-/** The objects in the order of their files' numbers; a text with `{{resource}}` gives one for each of these tables of the registry. */
+/**
+ * The objects in the order of their files' numbers; a text with `{{resource}}` gives one for each of these tables of
+ * the registry.
+ */
 export function readObjects(tables: readonly string[]): ObjectText[] {
   return textsIn(folder).flatMap(([file, whole]) => {
     const [header = ''] = /^(?:--[^\n]*\n|\s*\n)+/.exec(whole) ?? []
     const text = whole.slice(header.length)
     const texts = text.includes('{{resource}}') ? tables.map((table) => text.replaceAll('{{resource}}', table)) : [text]
-    return texts.map((one) => objectOf(file, header, one))
+    return texts.map((text) => objectOf(file, header, text))
   })
 }
 

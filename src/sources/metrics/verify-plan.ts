@@ -32,7 +32,10 @@ interface Choice {
   readonly scope: VerifyScope
   /** The most credits they may cost; null: everything. */
   readonly budget: number | null
-  /** Days in which daily runs compare everything once, so that each may cost less than the budget; null: each spends all of it. */
+  /**
+   * Days in which daily runs compare everything once, so that each may cost less than the budget; null: each spends all
+   * of it.
+   */
   readonly spreadDays: number | null
   /** What was asked again since then by this round is done. */
   readonly begun: Micros

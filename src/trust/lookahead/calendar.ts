@@ -36,7 +36,8 @@ function seriesEndSql(): readonly string[] {
   return seriesFunctions.flatMap((name) => {
     const filtered = signatures.map(
       (signature) =>
-        `(${signature}) AS list_filter(system.main.${name}(${signature}), lambda proof_element: ${decidedSql(elementInstant)})`,
+        `(${signature}) AS list_filter(system.main.${name}(${signature}), lambda proof_element: ` +
+        `${decidedSql(elementInstant)})`,
     )
     // In FROM the engine takes a macro of tables, whose list is the macro of values.
     const rows = signatures.map(

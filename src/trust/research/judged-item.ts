@@ -7,7 +7,10 @@ export type ItemVerdict = 'leak' | 'undecided' | 'not checked' | 'clean' | 'skip
 
 /** What a proof found, in the form in which it is stored for later runs. */
 export interface StoredVerdict {
-  /** `leak`, `undecided` (no verdict is possible), `not checked` (Python is missing), `clean` or `skipped` (not a query). */
+  /**
+   * `leak`, `undecided` (no verdict is possible), `not checked` (Python is missing), `clean` or `skipped` (not a
+   * query).
+   */
   readonly verdict: ItemVerdict
   /** Why; for a leak the likely cause. Null if there is nothing to report. */
   readonly reason: string | null

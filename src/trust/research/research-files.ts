@@ -6,7 +6,9 @@ import { isResearchFile } from './research-items.ts'
 /** Folders that hold no research: packages, environments, caches, and whatever begins with a dot. */
 const passedOver = /^(?:\..*|node_modules|__pycache__|venv|site-packages)$/
 
-/** The files that were named, and those in folders that were, each once and in order; folders are searched to their end. */
+/**
+ * The files that were named, and those in folders that were, each once and in order; folders are searched to their end.
+ */
 export async function findResearchFiles(named: readonly string[], at: (path: string) => string): Promise<string[]> {
   const found = new Set<string>()
   for (const path of named) {

@@ -45,7 +45,9 @@ export class VerdictCache {
     this.#isChanged = true
   }
 
-  /** Writes the file if a verdict was added; gives why it could not be written, if so. The next run then judges again. */
+  /**
+   * Writes the file if a verdict was added; gives why it could not be written, if so. The next run then judges again.
+   */
   async save(): Promise<string | null> {
     if (!this.#isChanged) return null
     const verdicts = [...this.#verdicts].slice(-mostKept)

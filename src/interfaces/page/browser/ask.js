@@ -31,7 +31,10 @@ export function utc(text) {
 /** Milliseconds of the instant of knowledge. */
 export const knownAt = (asOf = state.as_of) => (asOf === '' ? latest() : Date.parse(utc(asOf)))
 
-/** What a folder that `pitlake serve --export` wrote holds: its instants, and the columns of its charts. Null before a server. */
+/**
+ * What a folder that `pitlake serve --export` wrote holds: its instants, and the columns of its charts. Null before a
+ * server.
+ */
 export const recorded = !document.documentElement.hasAttribute('data-recorded')
   ? null : await fetch('data/index.json').then((answer) => answer.json())
 if (recorded !== null) {

@@ -6,10 +6,10 @@ import { instant, monthName, percent, several, span, formatCount } from '../../.
 const tones = [1, 0.97, 0.9, 0.5, Number.MIN_VALUE] as const
 
 /** The tone of a month: `f` failed, `h0` full … `h4` little, `h5` nothing; undefined where nothing is due. */
-export function toneOf(due: number, held: number, failed: number): string | undefined {
+export function toneOf(due: number, stored: number, failed: number): string | undefined {
   if (due === 0) return undefined
   if (failed > 0) return 'f'
-  const found = tones.findIndex((least) => held / due >= least)
+  const found = tones.findIndex((least) => stored / due >= least)
   return `h${found < 0 ? tones.length : found}`
 }
 
@@ -46,8 +46,8 @@ ${rows.map((row) => endpointRow(page, row, row === first))}`,
 
 function endpointRow(page: StatusPage, row: EndpointFacts, first: boolean): Html {
   const family = row.metric.split('/')[0] ?? ''
-  const own = row.metric.slice(family.length + 1)
-  const stem = own.endsWith('_pit') ? own.slice(0, -4) : own
+  const shortName = row.metric.slice(family.length + 1)
+  const stem = shortName.endsWith('_pit') ? shortName.slice(0, -4) : shortName
   return html`  <div class="row" role="group" aria-label="${row.metric}" tabindex="${first ? 0 : -1}" data-r="${page.endpoints.indexOf(row)}">
     <span class="name" title="${row.metric}">${stem}</span>
     <span class="heat">${heat(page, row)}</span>
@@ -84,7 +84,10 @@ function describeMonths(page: StatusPage, row: EndpointFacts): string {
   const short = row.due.filter((n, month) => n > (row.held[month] ?? 0)).length
   const range = `${monthName(page.firstMonth + Math.max(0, start))} to ${monthName(page.firstMonth + page.months - 1)}`
   const holes = short === 0 ? 'no month short' : `${several(short, 'month')} short`
-  return `${row.metric}: ${several(row.series, 'series', 'series')}, ${range}, ${percent(sum(row.held), due)} of ${formatCount(due)} due points, ${holes}`
+  return (
+    `${row.metric}: ${several(row.series, 'series', 'series')}, ${range}, ${percent(sum(row.held), due)} of ` +
+    `${formatCount(due)} due points, ${holes}`
+  )
 }
 
 /** The years over the columns. */

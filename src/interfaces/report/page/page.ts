@@ -46,8 +46,9 @@ function reason({ level, text, next }: Reason): Html {
 /** Whether a stored value was contradicted, and whether somebody took note. */
 function contradictions({ violations, acknowledged, registry }: LakeStanding): Html {
   const open = violations + (registry.findings ?? 0)
-  const known = acknowledged + (registry.findings_acknowledged ?? 0)
-  const quiet = known === 0 ? 'no stored value was contradicted' : `${formatCount(known)} acknowledged`
+  const acknowledgedCount = acknowledged + (registry.findings_acknowledged ?? 0)
+  const quiet =
+    acknowledgedCount === 0 ? 'no stored value was contradicted' : `${formatCount(acknowledgedCount)} acknowledged`
   return gauge('violations', formatCount(open), open > 0 ? 'both values are kept' : quiet, null, open > 0)
 }
 
@@ -65,14 +66,16 @@ function gauges(standing: LakeStanding): Html[] {
     gauge(
       'fresh',
       judged === 0 ? 'none' : `${formatCount(freshness.fresh)} of ${formatCount(judged)}`,
-      `${formatCount(freshness.pending)} pending, ${formatCount(freshness.behind)} behind, ${formatCount(freshness.stopped)} stopped`,
+      `${formatCount(freshness.pending)} pending, ${formatCount(freshness.behind)} behind, ` +
+        `${formatCount(freshness.stopped)} stopped`,
       judged === 0 ? null : freshness.fresh / judged,
     ),
     contradictions(standing),
     gauge(
       'gaps',
       formatCount(standing.gaps),
-      `${formatCount(standing.pending)} pending, ${formatCount(windows.failed)} failed, ${formatCount(windows.unsupported)} unsupported`,
+      `${formatCount(standing.pending)} pending, ${formatCount(windows.failed)} failed, ` +
+        `${formatCount(windows.unsupported)} unsupported`,
       null,
       windows.failed > 0,
     ),
@@ -86,13 +89,15 @@ function gauges(standing: LakeStanding): Html[] {
     gauge(
       'points',
       brief(standing.points),
-      `${formatCount(standing.series)} series, ${several(standing.files, 'file')}, ${bytes(standing.bytes)}${changed(standing.schema_changes)}`,
+      `${formatCount(standing.series)} series, ${several(standing.files, 'file')}, ` +
+        `${bytes(standing.bytes)}${changed(standing.schema_changes)}`,
       null,
     ),
     gauge(
       'requests',
       formatCount(requests.total),
-      `${formatCount(requests.credits)} credits; busiest minute ${formatCount(requests.busiest_minute)} of ${formatCount(requests.per_minute)}`,
+      `${formatCount(requests.credits)} credits; busiest minute ${formatCount(requests.busiest_minute)} of ` +
+        formatCount(requests.per_minute),
       requests.per_minute === 0 ? null : Math.min(1, requests.busiest_minute / requests.per_minute),
     ),
     gauge(
@@ -100,7 +105,8 @@ function gauges(standing: LakeStanding): Html[] {
       registry.first_snapshot === null ? 'not yet' : several(registry.records['products'] ?? 0, 'product'),
       registry.first_snapshot === null
         ? 'no snapshot'
-        : `${formatCount(records)} records, known since ${registry.first_snapshot}, ${registry.feed_at === null ? 'feed not read' : `feed of ${moment(instantOf(registry.feed_at))}`}${changed(registry.schema_changes)}`,
+        : `${formatCount(records)} records, known since ${registry.first_snapshot}, ` +
+            `${registry.feed_at === null ? 'feed not read' : `feed of ${moment(instantOf(registry.feed_at))}`}${changed(registry.schema_changes)}`,
       null,
     ),
   ]
@@ -131,7 +137,9 @@ function lagSection({ lagBins: bins, readable }: StatusPage): Html {
   const [left, right] = [Math.min(0.01, bins[0]?.from ?? 0.01), Math.max(100, bins.at(-1)?.to ?? 100)].map(Math.log10)
   const x = (ratio: number) => ((Math.log10(ratio) - (left ?? 0)) / ((right ?? 1) - (left ?? 0))) * (width - 2) + 1
   const y = (points: number) => floor - (floor - 14) * Math.sqrt(points / most)
-  const words = `${percent(total - late, total)} of ${formatCount(total)} arrivals came by the instant that their rule gives; ${formatCount(late)} came later.`
+  const words =
+    `${percent(total - late, total)} of ${formatCount(total)} arrivals came by the instant that their rule ` +
+    `gives; ${formatCount(late)} came later.`
   return html`<p>${words}${late > 0 && ' Those are dated by the clock that saw them, not by the rule.'}</p>
 <svg class="chart" role="img" viewBox="0 0 ${width} ${height}"><title>Arrival lag divided by the rule’s lag</title><desc>${words}</desc>
 ${bins.map((bin) => html`<rect class="${bin.from >= 0.999 ? 'late' : 'intime'}" x="${x(bin.from).toFixed(1)}" y="${y(bin.points).toFixed(1)}" width="${Math.max(1, x(bin.to) - x(bin.from) - 1).toFixed(1)}" height="${(floor - y(bin.points)).toFixed(1)}"><title>${label(bin.from)} to ${label(bin.to)} of the rule: ${several(bin.points, 'point')}</title></rect>`)}
@@ -189,7 +197,9 @@ function run(fact: RunFact): Html {
 function pair(planned: number | null, done: number | null): Html {
   const most = Math.max(planned ?? 0, done ?? 0, 1)
   const at = (count: number | null) => (((count ?? 0) / most) * 100).toFixed(1)
-  const words = `${done === null ? 'unknown' : formatCount(done)} done, ${planned === null ? 'no plan' : `${formatCount(planned)} planned`}`
+  const words =
+    `${done === null ? 'unknown' : formatCount(done)} done, ` +
+    (planned === null ? 'no plan' : `${formatCount(planned)} planned`)
   return html`<td class="pair"><span>${done === null ? '–' : brief(done)} <small>of ${planned === null ? '–' : brief(planned)}</small></span><svg role="img" viewBox="0 0 100 1" preserveAspectRatio="none"><title>${words}</title><rect class="plan" width="${at(planned)}" height="1"/><rect class="done" y=".2" width="${at(done)}" height=".6"/></svg></td>`
 }
 
@@ -222,15 +232,19 @@ function stampSection({ stamps, stampsAt, standing }: StatusPage): Html {
   const more = standing.stamps - stamps.length
   return html`${more > 0 && html`<p>The newest ${formatCount(stamps.length)} of ${formatCount(standing.stamps)}.</p>`}<div class="scroll" tabindex="0"><table>
 <thead><tr><th scope="col">file</th><th scope="col" class="n">version</th><th scope="col">stamped</th><th scope="col" class="n">rows</th><th scope="col">verdict</th></tr></thead>
-<tbody>${stamps.map((one) => stamped(one, stampsAt))}</tbody></table></div>`
+<tbody>${stamps.map((stamp) => stamped(stamp, stampsAt))}</tbody></table></div>`
 }
 
 function stamped({ id, file, version, at, rows, verdict }: StampFact, place: string | null): Html {
   const name = place === null ? file : html`<a href="${place}/${id}.json">${file}</a>`
-  const said = verdict?.kind === 'stress' ? stressWords[verdict.verdict] : verdict?.verdict
-  const words = verdict === null ? '' : verdict.kind === 'lookahead' ? `look-ahead ${said}` : said
+  const verdictText = verdict?.kind === 'stress' ? stressWords[verdict.verdict] : verdict?.verdict
+  const words = verdict === null ? '' : verdict.kind === 'lookahead' ? `look-ahead ${verdictText}` : verdictText
   const mark =
-    said === 'falls apart' || said === 'looks ahead' ? 'bad' : said === 'proved' || said === 'holds' ? 'ok' : ''
+    verdictText === 'falls apart' || verdictText === 'looks ahead'
+      ? 'bad'
+      : verdictText === 'proved' || verdictText === 'holds'
+        ? 'ok'
+        : ''
   return html`<tr><td class="id">${name}</td><td class="n">${formatCount(version)}</td><td>${moment(at)}</td><td class="n">${rows === null ? '' : formatCount(rows)}</td><td class="${mark}">${words}</td></tr>
 `
 }
@@ -247,7 +261,9 @@ function notesSection({ silent }: StatusPage): Html {
 </dl>`
 }
 
-/** The style sheet, or the only script: a cursor over the map of months, without which the page says everything, too. */
+/**
+ * The style sheet, or the only script: a cursor over the map of months, without which the page says everything, too.
+ */
 function readAsset(ending: '.css' | '.js'): string {
   return textsIn(new URL('browser/', import.meta.url), ending)
     .map(([, text]) => text)
@@ -266,7 +282,9 @@ export function statusPage(page: StatusPage): string {
   const script = readAsset('.js')
   const title = `${standing.trust === 'yes' ? '' : '! '}pitlake ${standing.provider ?? ''} version ${standing.version}`
   const digest = createHash('sha256').update(script).digest('base64')
-  const policy = `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${digest}'; img-src data:; base-uri 'none'; form-action 'none'`
+  const policy =
+    `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${digest}'; img-src data:; base-uri ` +
+    `'none'; form-action 'none'`
   return html`<!doctype html>
 <html lang="en">
 <head>

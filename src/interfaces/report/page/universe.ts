@@ -17,7 +17,10 @@ export function universeSection(page: StatusPage): Html {
   if (!first || !last)
     return html`<p class="none">The registry has not been asked yet. <code>pitlake registry snapshot</code> begins it.</p>`
   const sum = (pick: (step: UniverseStep) => number) => universe.slice(1).reduce((total, step) => total + pick(step), 0)
-  const words = `${formatCount(last.active)} active and ${formatCount(last.retired)} retired products; since ${moment(first.at)} ${formatCount(sum((s) => s.created))} created, ${formatCount(sum((s) => s.newlyRetired))} retired, ${formatCount(sum((s) => s.removed))} removed.`
+  const words =
+    `${formatCount(last.active)} active and ${formatCount(last.retired)} retired products; since ` +
+    `${moment(first.at)} ${formatCount(sum((s) => s.created))} created, ` +
+    `${formatCount(sum((s) => s.newlyRetired))} retired, ${formatCount(sum((s) => s.removed))} removed.`
   const records = Object.entries(standing.registry.records).map(([name, count]) => `${name} ${formatCount(count)}`)
   return html`<p>${words}</p>
 ${drawn(universe, page.madeAt, words)}
@@ -77,13 +80,13 @@ function area(
   until: number,
 ): string {
   const ends = steps.map((_, index) => x(steps[index + 1]?.at ?? until))
-  const there = steps.map(
+  const present = steps.map(
     (s, i) => `${i === 0 ? 'M' : 'L'}${x(s.at).toFixed(1)} ${upper(s).toFixed(1)}H${(ends[i] ?? 0).toFixed(1)}`,
   )
   const back = steps
     .map((s, i) => `L${(ends[i] ?? 0).toFixed(1)} ${lower(s).toFixed(1)}H${x(s.at).toFixed(1)}`)
     .toReversed()
-  return `${there.join('')}${back.join('')}z`
+  return `${present.join('')}${back.join('')}z`
 }
 
 const mostShown = 60
