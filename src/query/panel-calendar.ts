@@ -11,15 +11,15 @@ export interface CalendarGrid {
   /** End of the grid, exclusive. */
   readonly until: string
   /**
-   * Distance of two instants, as DuckDB spells an interval: `900 seconds`, `3 months`. Or an exchange: `XNYS` for the close of
-   * each session, `XNYS:open` for its opening.
+   * Distance of two instants, as DuckDB spells an interval: `900 seconds`, `3 months`. Or an exchange: `XNYS` for the
+   * close of each session, `XNYS:open` for its opening.
    */
   readonly step: string
 }
 
 /**
- * A grid of decisions as a person types it: two instants, `until` exclusive, and a step such as `15m`, `1h`, `1d`, `1w` or
- * `3months`, told as DuckDB spells an interval, or an exchange such as `XNYS`.
+ * A grid of decisions as a person types it: two instants, `until` exclusive, and a step such as `15m`, `1h`, `1d`, `1w`
+ * or `3months`, told as DuckDB spells an interval, or an exchange such as `XNYS`.
  */
 export function calendarOf(subject: string, words: readonly string[]): CalendarGrid {
   const [since = '', until = '', step = '', ...more] = words.map((part) => part.trim())

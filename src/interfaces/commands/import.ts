@@ -25,7 +25,8 @@ export const importCommand = answering({
     ],
     '--available-at COL': 'column with the time from which the value was known',
     '--available RULE':
-      'when it was known: end, end+15m, start; close+15m with --sessions; open=start,close=end of parts; export: by the day in the name of the file',
+      'when it was known: end, end+15m, start; close+15m with --sessions; open=start,close=end of parts; ' +
+      'export: by the day in the name of the file',
     '--zone NAME': 'zone of dates, and of times without a zone (default: UTC)',
     '--ambiguous WORD': [
       'meaning of a local time that occurs twice: earlier or later (default: refused)',
@@ -38,7 +39,8 @@ export const importCommand = answering({
       kinds.choice(['weekdays']),
     ],
     '--sessions CODE':
-      'exchange of daily values, such as XNYS, XLON or XTKS: a row on a day without a session is refused, and such a day is no gap',
+      'exchange of daily values, such as XNYS, XLON or XTKS: a row on a day without a session is refused, and ' +
+      'such a day is no gap',
     '--vintage COL': 'column with the time at which this vintage of the value was published',
     '--revisable': 'store each changed value as a vintage instead of a violation',
     '--currency COL': 'column with the currency, or =usd for all rows',
