@@ -294,7 +294,9 @@ for (const file of files) {
     const { told, head, stamps, lists } = check(file, { key, head: asked.head && readFileSync(asked.head, 'utf8') })
     const who = key === undefined ? 'its own key, which nobody named' : 'your key'
     const others = head.others.length === 0 ? '' : `, also by ${head.others.join(', ')} (not checked)`
-    const what = `${lists.count} lists of ${lists.files.length} files, ${told.preregistered.queries.length} preregistered queries`
+    const named = told.preregistered.queries.length
+    const preregistered = `${named} preregistered ${named === 1 ? 'query' : 'queries'}`
+    const what = `${lists.count} lists of ${lists.files.length} files, ${preregistered}`
     const more = [`valid ${file}: version ${told.knowledge.version} of ${head.origin}, by ${who}${others}`, what, ...stamps]
     if (asked.files !== undefined) more.push(await checkFiles(asked.files, told, lists))
     if (asked.result !== undefined) more.push(await checkResult(asked.result, told))

@@ -409,7 +409,7 @@ def main(words):
             who = "your key" if "key" in asked else "its own key, which nobody named"
             others = f", also by {', '.join(head['others'])} (not checked)" if head["others"] else ""
             more = [f"valid {file}: version {version} of {head['origin']}, by {who}{others}"]
-            more += [f"{count} lists of {len(listed)} files, {named} preregistered queries", *stamps]
+            more += [f"{count} lists of {len(listed)} files, {named} preregistered {'query' if named == 1 else 'queries'}", *stamps]
             if "files" in asked:
                 more.append(check_files(asked["files"], told, listed))
             if "result" in asked:

@@ -10,7 +10,7 @@ import { askingWorld } from '../cli/world.ts'
 export const importCommand = answering({
   viewsAfter: true,
   recorded: true,
-  args: { '[file...]': 'Parquet, CSV, JSON lines or Arrow: paths, globs, folders; or a SELECT' },
+  args: { '[file...]': 'Parquet, CSV, JSON or Arrow: paths, globs, folders; or a SELECT' },
   options: {
     '--as NAME': 'name of the series: own/NAME',
     '--guess': 'import nothing; print a proposed mapping, with a question for everything that the file does not show',
