@@ -17,20 +17,20 @@ SELECT c.ts, count(*) AS held FROM calendar('2024-02-01', '2024-10-01', INTERVAL
 
 -- a z-score over the whole sample
 SELECT ts, asset, (v - avg(v) OVER (PARTITION BY asset)) / stddev(v) OVER (PARTITION BY asset) AS z
-       FROM pit_join(d, '{trustMetric}', '24h'); -- whole sample
+       FROM pit_join(d, '{lateMetric}', '24h'); -- whole sample
 
 -- survivors found through points
 SELECT c.ts, count(*) AS held FROM calendar('2024-02-01', '2024-10-01', INTERVAL 1 DAY) c, points p
        WHERE p.asset IN (SELECT asset FROM points WHERE t > '2024-10-20') AND p.available_at <= c.ts GROUP BY c.ts; -- ^survivors only: assets chosen
 
 -- decisions moved by an hour
-SELECT ts - INTERVAL 1 HOUR AS ts, asset, v FROM pit_join(m, '{trustMetric}', '24h'); -- decisions of a join were moved
+SELECT ts - INTERVAL 1 HOUR AS ts, asset, v FROM pit_join(m, '{lateMetric}', '24h'); -- decisions of a join were moved
 
 -- quantiles of the whole sample, a BIGINT column
-SELECT ts, asset, ntile(5) OVER (ORDER BY v) AS q FROM pit_join(d, '{trustMetric}', '24h'); -- a statistic of the whole sample
+SELECT ts, asset, ntile(5) OVER (ORDER BY v) AS q FROM pit_join(d, '{lateMetric}', '24h'); -- a statistic of the whole sample
 
 -- a rank among all decisions, by a named window
-SELECT ts, asset, percent_rank() OVER w AS r FROM pit_join(d, '{trustMetric}', '24h')
+SELECT ts, asset, percent_rank() OVER w AS r FROM pit_join(d, '{lateMetric}', '24h')
        WINDOW w AS (PARTITION BY asset ORDER BY v); -- a statistic of the whole sample
 
 -- a join on t whose ranks are those of each day
