@@ -74,7 +74,7 @@ export interface Endpoint {
   readonly alias?: string
   /** Paths of the provider's listing that fit one with placeholders: none, or several. */
   readonly candidates?: readonly string[]
-  /** Its names in the catalogue, once a provider's names are known. */
+  /** Names in the catalogue, once a provider's names are known. */
   readonly unnamed?: UnnamedEndpoint
   readonly defaults: Defaults
   /** How long a missing tail stays `pending`, in seconds; null: the larger of 2 days and 3 intervals. */

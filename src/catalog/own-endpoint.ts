@@ -15,7 +15,10 @@ function ruleOf({ from, seconds }: typeof unsaid, { available, available_at, vin
   return { ...frame, basis: 'assumed', quote: null, reason: isTold ? statedByRows : 'its mapping says nothing' }
 }
 
-/** Rules for values known some seconds after the close of their session: one for each span in which it closes at one time of day, UTC. */
+/**
+ * Rules for values known some seconds after the close of their session: one for each span in which it closes at one
+ * time of day, UTC.
+ */
 function closeRules(rule: Rule, calendar: TradingCalendar, seconds: number): Rule[] {
   const changes = sessionCloses(calendar).filter((one, n, all) => one.seconds !== all[n - 1]?.seconds)
   return changes.map(({ seconds: close }, n): Rule => {

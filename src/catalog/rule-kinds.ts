@@ -67,7 +67,7 @@ const table = {
     undue: (at, seconds, start, ceil) =>
       `least(${start(at)}, ${ceil(`(CAST(floor((${at} - ${seconds}) / ${day}) AS BIGINT) * ${day} + ${day})`)})`,
   },
-  /** So long after the interval's start: of own data, whose mapping states it; no catalogue writes it. */
+  /** Time after the interval's start: for user data, whose mapping states it; no catalogue writes it. */
   start: {
     keys: {},
     read: () => ({ seconds: 0 }),
@@ -125,7 +125,7 @@ export function timeOf(row: WrittenTime): RuleTime {
   return { kind, ...ruleKinds[kind].read(row) } as RuleTime
 }
 
-/** What is wrong with the time of a row, where it must have one; null when nothing is. */
+/** Problem with the time of a row that must have one; null if there is none. */
 export function wrongTime(row: WrittenTime): string | null {
   const hasKey = saidIn(row)
   const all = spellings()

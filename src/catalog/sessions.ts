@@ -59,7 +59,9 @@ export interface TradingCalendar {
   readonly unscheduled: ReadonlyMap<string, string>
 }
 
-/** The calendars that rows of a catalogue list, by code; `undefined` for an exchange that is the same as an unknown one. */
+/**
+ * The calendars that rows of a catalogue list, by code; `undefined` for an exchange that is the same as an unknown one.
+ */
 export function tradingCalendars(rows: TradingRows): Map<string, TradingCalendar | undefined> {
   const listed = (name: string): TradingCalendar | undefined => {
     const row = rows[name]
@@ -139,8 +141,8 @@ export function sessionCloses(calendar: TradingCalendar): readonly SessionClose[
 }
 
 /**
- * How far the clocks of a zone are ahead of UTC at noon of a day, in seconds. To ask the zone is slow: within a month that
- * begins and ends alike it is not asked. Clocks change at night, so that noon stands for the whole session.
+ * How far the clocks of a zone are ahead of UTC at noon of a day, in seconds. To ask the zone is slow: within a month
+ * that begins and ends alike it is not asked. Clocks change at night, so that noon stands for the whole session.
  */
 function hoursAhead(zone: string): (at: Instant) => number {
   const format = new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short', timeStyle: 'medium' })

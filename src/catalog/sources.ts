@@ -9,7 +9,10 @@ export const ownName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_]{0,59}(?:\/[a-z0-9][a-z0-9_]{0,59}){0,3}$/, 'a name of small letters, digits and _')
 
-/** When a part of a value, or the whole, is known: so many seconds after the start or end of its interval, or a session's close. */
+/**
+ * When a part of a value, or the whole, is known: so many seconds after the start or end of its interval, or a
+ * session's close.
+ */
 interface KnownFrom {
   readonly from: 'start' | 'end' | 'close'
   readonly seconds: number

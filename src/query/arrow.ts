@@ -21,7 +21,7 @@ import { distinctNames } from './projection.ts'
  * memory.
  */
 const mostChunks = 32
-/** So many of them hold some 32 MB, where each has one column. */
+/** Number of chunks that hold some 32 MB, if each has one column. */
 const columnChunks = 2048
 
 /**

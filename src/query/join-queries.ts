@@ -31,7 +31,9 @@ export interface Calendar {
   readonly since: string
   /** End of the grid, exclusive. */
   readonly until: string
-  /** Distance between two times, such as `1 day`, `15 minutes` or `1 month`; or an exchange such as `XNYS`: its closes. */
+  /**
+   * Distance between two times, such as `1 day`, `15 minutes` or `1 month`; or an exchange such as `XNYS`: its closes.
+   */
   readonly step: string
   /** Assets. With them the grid has a row for each time and asset. */
   readonly assets?: readonly string[]

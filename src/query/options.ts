@@ -175,7 +175,8 @@ export const gridOptions = {
     kind: 'grid',
     flag: 'SINCE,UNTIL,STEP',
     about:
-      'a grid of decisions: 2024-01-01,2025-01-01,1d (or 15m, 1w, 1month; XNYS: closes of its sessions, XNYS:open); needs assets or a universe',
+      'a grid of decisions: 2024-01-01,2025-01-01,1d (or 15m, 1w, 1month; XNYS: closes of its sessions, ' +
+      'XNYS:open); needs assets or a universe',
   },
   assets: { kind: 'list', flag: 'LIST', about: 'assets of the grid' },
 } as const satisfies Options

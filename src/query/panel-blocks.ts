@@ -14,7 +14,7 @@ const cellBytes = 1024
  */
 const columnBytes = 0.6 * mega
 const leastBytes = 32 * mega
-/** So many metrics are told apart in one step. */
+/** Maximum number of metrics distinguished in one step. */
 const together = 16
 
 /** How many decisions of how many metrics are made at once, where not all of them can be. */

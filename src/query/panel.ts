@@ -367,7 +367,7 @@ async function checkFile(engine: Engine, path: string, spec: PanelSpec): Promise
   checkNames(`--decisions ${path}`, names, spec)
 }
 
-/** So many metrics are told apart at once: each costs every row a comparison, so that many take two steps. */
+/** Maximum number of metrics distinguished in one step: each costs every row a comparison. */
 const few = 16
 const together = 8
 

@@ -274,7 +274,7 @@ export function comparedOptions({ arguments: operands }: Call, options: Readonly
   })
 }
 
-/** So many answers are remembered of each database. */
+/** Maximum number of answers remembered for each database. */
 const most = 200
 
 /** What a database answers to a text the same whenever and in whichever session it is asked, found out once. */

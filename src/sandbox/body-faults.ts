@@ -14,7 +14,7 @@ const each =
   (points, fault) =>
     atChosen(points, fault, false, (point) => edit(point, fault))
 
-/** Another shape of values, from an instant on. */
+/** Values of a different shape, from a timestamp on. */
 const reshaped = (reshape: (point: WirePoint) => WirePoint): Edit =>
   function* from(points, { t = 0 }) {
     for (const point of points) yield point.t >= t ? reshape(point) : point

@@ -110,7 +110,7 @@ function startingAnswers(
   }
 }
 
-/** So many bytes of an answer are read at once. */
+/** Number of bytes of an answer that are read at once. */
 const small = 65_536
 
 /** What was said; the file of an answer is read if it is small, else it goes to where it outlives the process. */

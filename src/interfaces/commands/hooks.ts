@@ -16,9 +16,9 @@ import { lakeWorld } from '../cli/world.ts'
 import { beforeLeaving } from '../cli/process.ts'
 import type { hookNames } from '../../catalog/health.ts'
 
-/** So many may wait for their turn. */
+/** Maximum number of hooks that wait for their turn. */
 const mostWaiting = 20
-/** So many violations are told one by one. */
+/** Maximum number of violations that are reported one by one. */
 const mostTold = 100
 
 /** The hooks of a job. They run one after the other, in the background. */
@@ -98,7 +98,7 @@ type HookName = (typeof hookNames)[number]
 /** Runs a hook with facts. */
 type Fire = (name: HookName, facts: object, at?: string) => Promise<void>
 
-/** So long one job waits for another that looks what is new, in seconds. */
+/** Time for which a job waits for another one that looks for news, in seconds. */
 const longestLook = 60
 
 /** What is new, which only one of several jobs tells. */

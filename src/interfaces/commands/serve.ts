@@ -80,7 +80,7 @@ export function wallOf({ asOf, ledger }: Pick<OptionValues<typeof options>, 'asO
   return String(readOption(knowledgeOptions.as_of, '--as-of', asOf))
 }
 
-/** So many readers are let in; most of them wait. */
+/** Maximum number of readers that are let in; most of them wait. */
 const readers = 512
 
 /** Has what is asked at a path answered, after a look at the views, or refused in words. */

@@ -45,7 +45,7 @@ interface RecordInput {
   readonly lake: object
   /** The metrics to draw; all that are held where none is named. */
   readonly metrics: readonly string[]
-  /** So many instants the slider has. */
+  /** Number of timestamps on the slider. */
   readonly instants: number
 }
 

@@ -71,7 +71,7 @@ export interface StatusInput {
   readonly page?: string
 }
 
-/** So many points are read in a second or two. */
+/** Number of points that are read in a second or two. */
 const fewPoints = 2_000_000
 
 /** Points against the calendar, since the first point of each series. Numbers are intervals. */
@@ -169,7 +169,7 @@ export interface PublishFact {
 
 /** A copy or a page that is behind the lake. */
 export interface CopyLag {
-  /** Its name: published tables, a backup, this mirror, a status page, or an exported page. */
+  /** Name of the copy: published tables, a backup, this mirror, a status page, or an exported page. */
   readonly thing: string
   /** Version of the copy; null if it is not known. */
   readonly version: number | null

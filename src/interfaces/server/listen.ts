@@ -40,7 +40,7 @@ export type Routes = Readonly<Record<string, (question: HttpQuestion) => Promise
 
 /** How readers are let in. */
 interface Manner {
-  /** So many at once; what comes beside is hung up on. */
+  /** Maximum number at once; further connections are closed. */
   readonly readers: number
   /** The paths that also take a POST; where there are some, an answer may be long in the making. */
   readonly posts: readonly string[]

@@ -82,7 +82,7 @@ interface DocsPage {
   /** Path below the folder of pages, without `.md`. */
   readonly name: string
   readonly path: string
-  /** Its first heading, or the name. */
+  /** First heading of the page, or its name. */
   readonly title: string
 }
 

@@ -39,7 +39,7 @@ interface OpenAnswer {
   /** The question as JSON text. */
   readonly question: string
   readonly judged: JudgedQuestion
-  /** Its session. */
+  /** Session that gives the answer. */
   readonly seat: Seat
   readonly answer: ResultLines
   /** Rows that were read and not returned yet, a JSON text each. */

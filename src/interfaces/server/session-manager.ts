@@ -67,7 +67,7 @@ interface DeskDeps {
   readonly note: (words: string) => void
 }
 
-/** So many questions are answered at once, each on all cores; one thread of the system's pool is left for files. */
+/** Number of questions answered at once, each on all cores; one thread of the system's pool is left for files. */
 const atOnce = 3
 
 /** What each of them has that writes Parquet, of what the session leaves. */

@@ -9,7 +9,7 @@ import { Ledger } from './ledger.ts'
 import { lockCommit, pinnedSince } from '../store/lock.ts'
 import { gatherLogs, readFacts } from './run-facts.ts'
 
-/** So many entries are read quickly enough; more are folded. */
+/** Number of entries that are read quickly enough; more are folded. */
 const longest = 128
 
 /** Folds the journal into a checkpoint when many entries have come since the last one; the entries stay. */

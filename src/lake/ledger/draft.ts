@@ -183,7 +183,7 @@ function checkFiles(ledger: Ledger, draft: Draft): void {
     if (live.get(path) && !draft.remove?.includes(path)) throw conflict(path, 'a superseded file', 'a live one')
 }
 
-/** Another job was faster. */
+/** The error of a commit that a faster job has overtaken. */
 export function conflict(path: string, expected: string, got: string): LakeError {
   const next = 'another job changed the lake meanwhile: run the same command again'
   return new LakeError('unexpected', { subject: `file ${path}`, expected, got, next })

@@ -33,7 +33,7 @@ export interface JobDeps extends CommitDeps {
 export interface Job {
   /** The lake's folder. */
   readonly root: string
-  /** Its name in `runs`, such as `registry sync`. */
+  /** Name in `runs`, such as `registry sync`. */
   readonly name: string
   /** The lock that it takes; without one it works alongside all others. */
   readonly lock?: string

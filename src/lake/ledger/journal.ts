@@ -26,9 +26,10 @@ export async function isFoldedSince(root: string, listed: Listing): Promise<bool
  * Whether a checkpoint came between two looks, or what one stands in for was taken away: by a vacuum, a copy or a pull.
  */
 export function isFolded({ entries, checkpoints, folded }: Listing, now: Listing): boolean {
-  const [left, checkpointsNow] = [new Set(now.entries), new Set(now.checkpoints)]
+  const entriesNow = new Set(now.entries)
+  const checkpointsNow = new Set(now.checkpoints)
   const isAnyGone =
-    entries.some((version) => !left.has(version)) || checkpoints.some((version) => !checkpointsNow.has(version))
+    entries.some((version) => !entriesNow.has(version)) || checkpoints.some((version) => !checkpointsNow.has(version))
   return isAnyGone || now.folded !== folded
 }
 

@@ -184,6 +184,7 @@ export class Ledger implements Index {
   statement(sql: string): Statement {
     const prepared = this.#statements.get(sql)
     if (prepared) return prepared
+    // node:sqlite types parameters and rows more loosely than the columns of this index are.
     const statement = this.#database.prepare(sql) as unknown as Statement
     this.#statements.set(sql, statement)
     return statement

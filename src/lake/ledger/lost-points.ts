@@ -11,7 +11,7 @@ export interface RecordedValue {
   readonly t: number
   /** JSON text; null if only its `computed_at` is on record. */
   readonly value: string | null
-  /** Its `computed_at` as JSON text, seconds; null if it is not on record. */
+  /** The point's `computed_at` as JSON text, seconds; null if it is not on record. */
   readonly computed: string | null
   /** When the value was received, microseconds. */
   readonly stored_at: Micros

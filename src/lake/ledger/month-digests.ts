@@ -5,7 +5,7 @@ import type { Index } from './index-rows.ts'
  * stand in, and what is added or lost is added or taken away. One is kept for each series and month.
  */
 
-/** So many points of a month, and their digest: 16 hex signs. */
+/** Number of points of a month, and their digest: 16 hex signs. */
 export interface MonthDigest {
   readonly points: number
   readonly digest: string

@@ -19,7 +19,7 @@ const pageShape = z.object({
 /** A page that a command wrote outside the lake, as `pages.json` of the lake remembers it. */
 export type WrittenPage = z.infer<typeof pageShape>
 
-/** So many pages are remembered; those that were written last. */
+/** Maximum number of remembered pages: those written last. */
 const mostPages = 20
 
 /** Remembers where a page was written. A lake that cannot be written to does not. */

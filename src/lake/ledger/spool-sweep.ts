@@ -132,7 +132,7 @@ function decoded(name: string): string {
   }
 }
 
-/** So long what was swept away can be put back, and how its folders are named: by the instant. */
+/** Time for which swept files can be put back; their folders are named by the timestamp. */
 const sweptStay: Micros = 7 * 86_400_000_000
 
 /** Moves a file where it is in nobody's way, under the instant at which it went. */

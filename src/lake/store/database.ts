@@ -17,7 +17,7 @@ import { LakeError } from '../../base/errors.ts'
 import { codeOf, diskError } from './disk.ts'
 import { places } from './layout.ts'
 
-/** So long a writer waits for another one. */
+/** Time for which a writer waits for another one. */
 export const busyMilliseconds = 60_000
 
 /** Keeps the holds from being collected, which would give them back. */
@@ -131,7 +131,7 @@ export function explain(error: unknown, doing: string, path: string): unknown {
   return diskError(Object.assign(new Error(code, { cause: error }), { code }), doing)
 }
 
-/** Another program holds the file: the system does not tell which. */
+/** The error of a file that a different program holds; the system does not report which. */
 function lockedError(path: string, cause: unknown): LakeError {
   return new LakeError('busy', {
     subject: `${path} is locked`,

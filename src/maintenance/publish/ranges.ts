@@ -63,7 +63,7 @@ export function pieceOf(tags: Texts): Piece | undefined {
 
 /** How many rows make a file. */
 export interface Portions {
-  /** So few are written again with each publish. */
+  /** Number of files so low that each publish writes them again. */
   readonly few: number
   /** More than so many are a file for each group of metrics, and stay as they are; up to them all are in one. */
   readonly large: number

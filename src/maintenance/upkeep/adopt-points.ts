@@ -154,7 +154,7 @@ function inside(root: string, paths: readonly string[]): string[] {
  */
 type Shared = readonly number[]
 
-/** So many steps are tried for files that overlap with one another. */
+/** Maximum number of steps tried for files that overlap with one another. */
 const patience = 100_000
 
 /**

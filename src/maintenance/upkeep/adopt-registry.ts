@@ -155,7 +155,8 @@ async function stateOf(
   dated: ReadonlyMap<string, FoundFile>,
 ): Promise<JsonState> {
   const snapshots = manifests.map(({ date, observed_at, as_of, source }) => ({ date, observed_at, as_of, source }))
-  const [first = null, last = null] = [snapshots[0], snapshots.at(-1)]
+  const first = snapshots[0] ?? null
+  const last = snapshots.at(-1) ?? null
   const layers: Record<string, Layers> = {}
   for (const { resource, base, delta, rows, observed_at } of manifests) {
     if (observed_at !== last?.observed_at) continue

@@ -28,7 +28,7 @@ export interface JournalHealth {
   readonly newer: boolean
 }
 
-/** What is wrong with a file of the journal. */
+/** Problems of a file of the journal. */
 type Problem = Pick<Damage, 'kind' | 'found'> & { readonly remedy?: string | undefined }
 
 /** What is needed of an entry to hold it against the others. */

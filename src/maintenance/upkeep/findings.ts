@@ -366,7 +366,7 @@ export async function checkLocks(root: string): Promise<Damage[]> {
   return found
 }
 
-/** What is wrong with a file of the views, whatever it holds. */
+/** Problems of a file of the views, whatever it holds. */
 async function viewProblem(root: string, severity: Severity): Promise<Damage | undefined> {
   for (const path of [places.database, places.script, places.manifest]) {
     const standing = { severity, remedy: instead.folder }

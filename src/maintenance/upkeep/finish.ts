@@ -2,7 +2,7 @@ import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { RewriteDeps } from '../../lake/ledger/commit.ts'
 import type { RunEnd } from '../../lake/ledger/job.ts'
 
-/** What finishing a run needs. */
+/** Dependencies of finishing a run. */
 interface FinishDeps {
   readonly catalogue: Catalogue
   readonly deps: RewriteDeps

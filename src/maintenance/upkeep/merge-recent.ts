@@ -15,7 +15,7 @@ type ShareRow = Awaited<ReturnType<typeof readShares>>[number]
 interface PlacedFile {
   /** Path of the file in the spool. */
   readonly out: string
-  /** Its partitions. */
+  /** Partitions of the file. */
   readonly shares: readonly ShareRow[]
   /** The partition, for a file of one; null for a recent file of several partitions. */
   readonly own: ShareRow | null

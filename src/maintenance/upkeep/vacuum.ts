@@ -226,7 +226,7 @@ async function sizes(root: string, paths: readonly string[]): Promise<FilesSize>
   return { files: paths.length, bytes: all.reduce((sum, bytes) => sum + bytes, 0) }
 }
 
-/** So many rows are worth a version of their own. */
+/** Number of rows that are worth a version of their own. */
 const worthwhile = 500
 /** Rows of the last two days stay at hand. */
 const atHand: Micros = 2 * 86_400_000_000

@@ -26,7 +26,7 @@ export interface Learnt {
   readonly observations: number
   /** Before nearly all arrivals, in their middle, and after nearly all; null where the rule says as much. */
   readonly lag: { readonly early: number; readonly usual: number; readonly late: number } | null
-  /** What the provider says of it: asked by until enough has been seen. */
+  /** Answers of the provider to the request, which is sent until enough has been seen. */
   readonly reportedLags?: { readonly usual: number; readonly late: number }
 }
 

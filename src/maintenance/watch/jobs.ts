@@ -116,7 +116,7 @@ export function learntOf({ endpoint, interval, rules, arrivals }: StoredArrivals
   return { observations: all, lag: late === undefined ? null : { early: late, usual: late, late } }
 }
 
-/** What came of asking an API. */
+/** Outcome of asking an API. */
 interface PollOutcome {
   readonly version: number
   readonly requests: number

@@ -10,7 +10,7 @@ import { instantSql } from './template.ts'
 /** Whether a join gives NULL for decisions later than what is settled: its option `unresolved`. */
 export const beyondAsked = `CAST(unresolved AS VARCHAR) = 'null'`
 
-/** What is wrong with that option, as a branch of a CASE. */
+/** Problem with that option, as a branch of a CASE. */
 export const beyondMistake =
   `WHEN coalesce(CAST(unresolved AS VARCHAR), '') NOT IN ('value', 'null') THEN error('unresolved is ''value'' ` +
   `or ''null''')`

@@ -9,7 +9,7 @@ import { quote } from '../../lake/store/engine.ts'
 /** Whether a join follows renames: its option `follow_renames`. */
 export const followsRenames = `coalesce(TRY_CAST(follow_renames AS BOOLEAN), false)`
 
-/** What is wrong with that option, as a branch of a CASE. */
+/** Problem with that option, as a branch of a CASE. */
 export const followRenamesMistake = `WHEN TRY_CAST(follow_renames AS BOOLEAN) IS NULL THEN error('follow_renames is true or false')`
 
 /** Where the relation of the points stands in the text of the stitched ones. */

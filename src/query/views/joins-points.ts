@@ -354,7 +354,7 @@ function factsFor(sources: JoinSources, facts: JoinFacts, names: string): Sql {
   return `list_transform(${list}, lambda metric_name: ${fact('metric_name')})`
 }
 
-/** What is wrong with a name, an interval or an option, as branches of a CASE over `fact`. */
+/** Problems of a name, an interval or an option, as branches of a CASE over `fact`. */
 function mistakes(names: string, interval: Sql): Sql {
   const firstField = `string_split(fact['line'], chr(9))[1]`
   const wrong = joinDimensions.map((dimension) => {

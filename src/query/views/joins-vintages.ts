@@ -7,7 +7,7 @@ import { quoteList } from '../../lake/store/engine.ts'
  * series nothing of this stands in their texts.
  */
 
-/** What is wrong with the option `vintage` of a join, as a branch of a CASE. */
+/** Problem with the option `vintage` of a join, as a branch of a CASE. */
 export const vintageMistake =
   `WHEN coalesce(CAST(vintage AS VARCHAR), '') NOT IN ('last', 'first') THEN error('vintage is ''last'' or ` +
   `''first''')`

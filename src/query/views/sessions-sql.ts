@@ -34,7 +34,10 @@ function calendarsSql(calendars: Iterable<TradingCalendar>): Sql {
     )
     // The engine reads no time without seconds.
     const announced = new Map([...unscheduled].map(([date, at]) => [date, at.replace('Z', ':00Z')]))
-    return `(${quote(own)}, ${quote(zone)}, [${regular.join(', ')}], ${list([...closed])}, ${map(early)}, ${map(announced)})`
+    return (
+      `(${quote(own)}, ${quote(zone)}, [${regular.join(', ')}], ${list([...closed])}, ${map(early)}, ` +
+      `${map(announced)})`
+    )
   })
   return `(VALUES ${rows.join(',\n    ')}) AS calendars (code, zone, regular, closed, early, unscheduled)`
 }

@@ -12,7 +12,7 @@ export type SandboxNames = (typeof sandboxNames)[number]
 
 /** A provider with names of its own, which the sandbox plays. */
 export interface NamedProvider {
-  /** Its endpoints under its own names, by path; its spelling of the wire, whatever pitlake's catalogue says. */
+  /** Endpoints under the provider's own names, by path; its spelling of the wire, whatever pitlake's catalogue says. */
   readonly catalogue: Catalogue
   /** Tier of the key's plan: paths of a higher tier are refused. */
   readonly tier: number

@@ -313,7 +313,7 @@ const listProduct: Happening = (draft) => {
   change(draft, 'product', product, { listings: [...listings, fresh].slice(-5) })
 }
 
-/** Another issuer takes up the symbol of a product that was wound down. */
+/** Gives the symbol of a product that was wound down to a different issuer. */
 const reuseSymbol = on('product', is('status', 'inactive'), (draft, old) => {
   newProduct(draft, { symbol: old['symbol'] as string, notIssuer: old['issuer_id'] as string })
 })

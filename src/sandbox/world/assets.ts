@@ -16,9 +16,9 @@ export interface WorldAsset {
   readonly family: AssetFamily
   /** The day of its first point, `YYYY-MM-DD`. */
   readonly born: string
-  /** Its price in USD on that day and around 2024: the ends of its trend. */
+  /** Price in USD on that day and around 2024: the ends of the asset's trend. */
   readonly prices: readonly [number, number]
-  /** Its circulating supply around 2024, in coins. */
+  /** Circulating supply around 2024, in coins. */
   readonly supply: number
 }
 

@@ -45,7 +45,7 @@ export type AskEvent =
       readonly why: 'slot' | 'retry'
     }
 
-/** What an asker needs. */
+/** Dependencies of an asker. */
 export interface AskerDeps {
   readonly http: Pick<Http, 'get'>
   readonly governor: ConfiguredRate

@@ -117,7 +117,7 @@ const bombBytes = 32_000_000
 /** So long is JSON without anything in it, with some white space around, at most. */
 const hollowBytes = 64
 
-/** What is wrong with all of a body, as far as its beginning shows. */
+/** Problem with a whole body, as far as its beginning shows. */
 function vainOf({ bytes, start }: Landed): UselessReason | undefined {
   if (start.startsWith('<')) return 'a page'
   return bytes <= hollowBytes && /^(?:\{\s*\}|null|"")?\s*$/.test(start) ? 'nothing' : undefined

@@ -119,7 +119,7 @@ const parkMs = 900_000
 const share = 0.99
 /** Reset instants of one fixed window differ by this much through rounding and latency. */
 const wobbleMs = 2_100
-/** So many of the waits that a provider names are waited at most after refusals in a row. */
+/** Maximum number of the provider's named waits that are added up after refusals in a row. */
 const mostWaits = 2
 /** Seconds in headers are rounded down: one more is waited. */
 const marginMs = 1_000

@@ -318,7 +318,7 @@ export interface Exchange {
   readonly into?: string | undefined
 }
 
-/** What came of it: an answer of any status, or none. */
+/** Outcome of the request: an answer of any status, or none. */
 export type ExchangeReply =
   | { readonly kind: 'answer'; readonly status: number; readonly headers: Headers; readonly body: Buffer }
   | { readonly kind: 'fault'; readonly code: string; readonly words: string }

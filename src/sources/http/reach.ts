@@ -1,6 +1,6 @@
 import { describeOutcome, type Outcome } from './outcome.ts'
 
-/** So many requests, and for so long, without anything useful: then nobody is there. */
+/** Number of requests, and time, without a useful answer after which a provider counts as unreachable. */
 const mostVain = 20
 const vainMs = 120_000
 /** Who is told how long to wait gets this long afterwards. */

@@ -19,7 +19,7 @@ const reportedSeconds = 600
 export const endingSeconds = 3600
 const lastInstant = Date.UTC(9999, 11, 31) / 1000
 
-/** What watching the clocks of a run needs. */
+/** Dependencies of watching the clocks of a run. */
 interface SkewWatch {
   /** Microseconds since 1970 by the wall clock, which is what commits are dated by. */
   readonly nowMicros: () => number

@@ -42,7 +42,7 @@ export interface BatchResult {
   readonly recorded: number
   /** The ids of accepted ones that were seen again. */
   readonly accepted: readonly string[]
-  /** What came of each window that a verify compared. */
+  /** Outcome of each window that a verify compared. */
   readonly verified: readonly Verified[]
   /** Requests whose answer could not be used, by series, with the reason. */
   readonly unused: ReadonlyMap<string, string>

@@ -30,7 +30,7 @@ const quietMs = 10_000
  * fetched.
  */
 export const batchBytes = 16_000_000
-/** So many batches may wait for their commit before those who ask wait, too. */
+/** Maximum number of batches that wait for their commit; then requests wait, too. */
 const mostBatches = 2
 
 /** Asks all windows, the first one alone because it teaches most; commits whenever enough has come. */

@@ -38,9 +38,9 @@ import type { MetricsSettings } from '../../catalog/settings.ts'
 import type { During } from '../../base/stopwatch.ts'
 import { knownAt } from './settle.ts'
 
-/** So many points of one run that differ or lack are more than single findings: an incident. */
+/** Number of differing or missing points of one run that make an incident. */
 export const manyAtOnce = 100
-/** So many windows of a run at most are asked a second time before what they show is believed. */
+/** Maximum number of windows of a run that are requested a second time before their answers are believed. */
 const mostAskedTwice = 200
 
 /** The differences of a batch against those on record. */

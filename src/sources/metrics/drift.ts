@@ -18,7 +18,7 @@ interface DriftInput extends MetricsProvider {
   readonly path: string | null
   /** Also paths that do not end in `_pit`. */
   readonly all: boolean
-  /** What the provider said earlier of its paths: it tells parameters where the listing names paths alone. */
+  /** Words that the provider said earlier of its paths: it tells parameters where the listing names paths alone. */
   readonly metadata: Metadata
 }
 

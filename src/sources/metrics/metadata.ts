@@ -35,7 +35,7 @@ const absent = 'metadata'
 /** When the listing of paths was requested is noted under this. */
 const listed = 'listing'
 const patience = 7 * day * 1_000_000
-/** So many paths without metadata, and none with any, are a provider without metadata. */
+/** Number of paths without metadata, and none with any, that show a provider without metadata. */
 const fewPaths = 3
 /** Bytes of metadata at most; a larger answer is none. */
 export const largestMetadata = 10_000_000

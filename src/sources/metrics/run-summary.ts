@@ -28,7 +28,7 @@ export interface EarlyStop {
   readonly by: StoppedBy
   /** When a spent quota comes back, milliseconds since 1970; null if it was no quota. */
   readonly until: number | null
-  /** What the provider said; null if nothing. */
+  /** Words that the provider said; null if nothing. */
   readonly words: string | null
 }
 

@@ -141,7 +141,7 @@ export async function withMetricsConnection(
   })
 }
 
-/** What requesting and storing metadata needs. */
+/** Dependencies of requesting and storing metadata. */
 interface MetadataRefresh {
   readonly run: Pick<Run, 'id' | 'ledger'>
   readonly input: MetricsInput

@@ -72,7 +72,7 @@ export function settleFailure(ask: Ask, reason: string, covered: readonly Window
 export interface SeriesRecord {
   /** Stored points. */
   readonly points: number
-  /** Its live coverage ranges. */
+  /** Live coverage ranges of the series. */
   readonly coverage: readonly CoverageRow[]
   /** The refusal that stands against it; null if none does. */
   readonly standing: StandingRefusal | null

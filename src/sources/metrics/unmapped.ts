@@ -135,7 +135,7 @@ export async function selectedPlaceholdersNow(input: UnmappedInput): Promise<rea
   return await selectedPlaceholders({ ...input, selections }, ledger)
 }
 
-/** So many series and names are written out. */
+/** Maximum number of series and names that are written out. */
 const mostShown = 3
 
 /** How many series are never requested, and which. */

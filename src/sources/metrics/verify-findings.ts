@@ -49,7 +49,7 @@ function resultOfKind(kind: string): VerifyResult {
   return verifyResults.find((result) => result.replaceAll(' ', '_') === kind) ?? 'changed'
 }
 
-/** What came of every window that was requested again, also where no answer could be compared. */
+/** Outcome of every window that was requested again, also where no answer could be compared. */
 export function verifiedRows(
   batch: readonly Answered[],
   bodies: readonly BodyResult[],

@@ -240,7 +240,7 @@ export function fileOf(files: readonly string[], body: number): string {
 /** A body in the order of writing: by series as the file is sorted, then by what was asked. */
 export interface Ordered {
   readonly body: Body
-  /** Its partition, and the position of that in the batch. */
+  /** Partition of the answer, and the position of that in the batch. */
   readonly part: PartJob
   readonly p: number
   /** Position in its partition: the order of asking. */

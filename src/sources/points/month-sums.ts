@@ -21,7 +21,7 @@ interface GrowingSums extends SeriesSums {
   readonly months: Map<string, MonthDigest>
 }
 
-/** So many cells may lie until all is collected: few texts are made of them. */
+/** Maximum number of uncollected cells: few texts are made of them. */
 const cells = 2 ** 24
 
 /**

@@ -68,7 +68,7 @@ export class MonthRecords {
   /** The month that is added up: its bounds in microseconds, and the hash of its series. */
   #month = { low: 0, high: 0, since: 0, until: 0 }
 
-  /** Its name, `2024-06`. */
+  /** Name of the month, `2024-06`. */
   get month(): string {
     return new Date(this.#month.since / 1000).toISOString().slice(0, 7)
   }

@@ -19,7 +19,7 @@ const mostRequests = 10
 /** An assumption of docs/how-to/another-provider.md and what this provider shows of it. */
 export type CheckedAssumption = {
   readonly api: Api
-  /** Its words in docs/how-to/another-provider.md. */
+  /** Words of the row in docs/how-to/another-provider.md. */
   readonly assumption: string
   readonly verdict: AssessmentVerdict
   /** Why, in words. */

@@ -109,12 +109,12 @@ interface RegistryAnswers {
   /** The date of the lake's last snapshot; null without one. */
   readonly snapshotDate: string | null
   readonly list: HeardAnswer | null
-  /** The same list, requested by its entity tag. */
+  /** Answer to the list when it is requested by its entity tag. */
   readonly again: HeardAnswer | null
   readonly snapshot: HeardAnswer | null
   /** A page of the feed. */
   readonly changes: HeardAnswer | null
-  /** The same page without a limit, requested if the provider refuses one. */
+  /** Answer to the page without a limit, requested if the provider refuses one. */
   readonly unlimited: HeardAnswer | null
   /** The answer that ended the listening; null if none did. */
   readonly ended: Outcome | null

@@ -310,7 +310,7 @@ export interface RegistryChange {
   readonly id: string
   /** What happened to the entity, such as `updated` or `deleted`. */
   readonly op: string
-  /** Its record; null if the entity is gone. */
+  /** Record of the entity; null if it is gone. */
   readonly incoming: Incoming | null
   /** The event as received, JSON. */
   readonly text: string

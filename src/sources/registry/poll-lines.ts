@@ -14,7 +14,7 @@ const newline = 0x0a
 const blockBytes = 1 << 18
 
 interface OpenFile {
-  /** Its absolute path. */
+  /** Absolute path of the file. */
   readonly file: string
   readonly handle: BlockWriter
   /** Lines that are not written yet: its first `used` bytes. */

@@ -23,7 +23,7 @@ export interface WholeRegistry extends Snapshot {
   readonly source: 'snapshot' | 'lists'
   /** The bodies that it was read from. */
   readonly raws: readonly RawBody[]
-  /** What the provider said when it refused the snapshot; null if it did not. */
+  /** Words that the provider said when it refused the snapshot; null if it did not. */
   readonly limited: string | null
 }
 
@@ -143,7 +143,7 @@ export async function readPages(
 
 /** A feed that brings nothing new for so many pages goes round in circles, whatever its cursors say. */
 const mostIdlePages = 1_000
-/** So much of a feed is read at once; what came until then is kept, and the next sync goes on from there. */
+/** Amount of a feed that is read at once; the answers until then are stored, and the next sync goes on from there. */
 const mostFeedMs = 6 * 3_600_000
 const mostFeedBytes = 10_000_000_000
 

@@ -109,7 +109,7 @@ export interface EmbeddedRow {
   readonly parent_type: string
   /** The id of its record. */
   readonly parent_id: string
-  /** Its place among the rows of the table in that record, from 0. */
+  /** Position among the rows of the table in that record, from 0. */
   readonly ordinal: number
   /** 16 hex digits; equal contents have equal ones, whatever the order of keys. */
   readonly content_hash: string

@@ -26,7 +26,7 @@ import { type Check, chooseChecks, type Holding, type Seen, stateOf } from './ve
 
 /** A contradiction that a verify found and that is on record. */
 export interface ListedFinding {
-  /** Its name for `violations acknowledge`. */
+  /** Name for `violations acknowledge`. */
   readonly id: string
   readonly kind: VerifyKind
   readonly resource: string
@@ -141,9 +141,9 @@ interface RegistryVerifyInput extends RegistryInput {
   readonly budget: number | null
 }
 
-/** So many checks are judged and remembered together. */
+/** Number of checks that are judged and remembered together. */
 const portion = 100
-/** So many addresses in a row without a usable answer end the run. */
+/** Number of addresses in a row without a usable answer that end the run. */
 const mostFailures = 5
 /** Events become visible within minutes: a change without one is a finding only after that long. */
 const eventDelayMs = 180_000

@@ -218,7 +218,7 @@ function mapped(
   return mapping
 }
 
-/** So many names of files are kept, for whoever compares the lake with them. */
+/** Maximum number of stored file names, for a later comparison of the lake with the files. */
 const keptFiles = 200
 
 /** What the lake will keep of it: the mapping and all that there is, what came before included. */

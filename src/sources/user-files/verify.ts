@@ -23,7 +23,7 @@ export interface FileComparison {
   /** The file, glob or SELECT. */
   readonly file: string
   readonly state: FileState
-  /** Its rows; 0 if it was not read. */
+  /** Rows of the file; 0 if it was not read. */
   readonly rows: number
   /** Rows that an import would add. */
   readonly news: number
@@ -49,7 +49,7 @@ interface VerifyOwn {
   readonly root: string
   readonly catalogue: Catalogue
   readonly isWanted: (metric: string) => boolean
-  /** So many files, others with each day; null: all. */
+  /** Maximum number of files, different ones each day; null for all. */
   readonly most: number | null
   readonly cwd: string
   /** Paths of files that are lost or damaged: metrics with points in them are not compared. */

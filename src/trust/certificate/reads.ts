@@ -84,7 +84,8 @@ function lakePath(path: string): string {
 
 /** The texts to which the filters of a scan hold a column; null where it may be any. */
 function boundOf(scan: Node, column: string): ReadonlySet<string> | null {
-  const [names, columns] = [scan['names'] as readonly string[], scan['column_indexes'] as readonly { index?: number }[]]
+  const names = scan['names'] as readonly string[]
+  const columns = scan['column_indexes'] as readonly { index?: number }[]
   const { filters = [] } = (scan['table_filters'] ?? {}) as { filters?: readonly { key: number; value: Node }[] }
   const ownFilter = filters.find(({ key }) => names[columns[key]?.index ?? -1] === column)
   const texts = ownFilter && textsOf(ownFilter.value)

@@ -76,7 +76,7 @@ interface KnownFeature {
   readonly name: string
   readonly path: string
   readonly kept: KeptFeature
-  /** Its place among the versions. */
+  /** Position among the versions. */
   readonly at: number
   /** Whether it was accepted before. */
   readonly held: boolean

@@ -112,7 +112,8 @@ async function compareRows(engine: Engine, part: Part, difference: Difference): 
   const then = rowsOf(copyRoot, gone)
   const now = rowsOf(ledger.root, come)
   const left = new Set([supersededColumn, ...(dates ? [] : datingColumns)])
-  const [thenColumns, nowColumns] = [await namesOf(engine, then), await namesOf(engine, now)]
+  const thenColumns = await namesOf(engine, then)
+  const nowColumns = await namesOf(engine, now)
   const names = [...new Set([...thenColumns, ...nowColumns])].filter((name) => !left.has(name))
   const clock = names.includes('observed_at') ? 'observed_at' : 'at'
   const select = (rows: string, columns: readonly string[]): string => {
@@ -120,7 +121,8 @@ async function compareRows(engine: Engine, part: Part, difference: Difference): 
     const texts = names.map((name) => `CAST(${columns.includes(name) ? quoteName(name) : 'NULL'} AS VARCHAR)`)
     return `SELECT ${texts.join(', ')} FROM ${rows} WHERE ${clock} <= make_timestamptz(${at}::BIGINT)`
   }
-  const [a, b] = [select(then, thenColumns), select(now, nowColumns)]
+  const a = select(then, thenColumns)
+  const b = select(now, nowColumns)
   const [row] = await engine.rows<{ rows: bigint; missing: bigint; added: bigint }>(
     `SELECT (SELECT count(*) FROM (${a})) AS rows, (SELECT count(*) FROM (${a} EXCEPT ALL ${b})) AS missing,
       (SELECT count(*) FROM (${b} EXCEPT ALL ${a})) AS added`,

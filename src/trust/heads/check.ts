@@ -92,7 +92,8 @@ async function narrowDifference(
   key: NoteKey | undefined,
 ): Promise<VersionRange> {
   const { origin, size } = of
-  let [from, to] = [1, size]
+  let from = 1
+  let to = size
   for (const { head, note } of await storedHeads(root)) {
     if (head.origin !== origin || head.size > size || (key && !isSigned(note, key))) continue
     if (treeRoot(leaves.slice(0, head.size)) === head.root) from = Math.max(from, head.size + 1)

@@ -30,7 +30,10 @@ const elementInstant = `TRY_CAST(CASE WHEN starts_with(typeof(proof_element), 'T
    OR typeof(proof_element) = 'DATE'
   THEN CAST(proof_element AS VARCHAR) END AS TIMESTAMPTZ)`
 
-/** The statements that make series of instants end where their world says that decisions end; series of numbers stay whole. */
+/**
+ * The statements that make series of instants end where their world says that decisions end; series of numbers stay
+ * whole.
+ */
 function seriesEndSql(): readonly string[] {
   const signatures = ['a', 'a, b', 'a, b, c']
   return seriesFunctions.flatMap((name) => {
@@ -51,8 +54,8 @@ function seriesEndSql(): readonly string[] {
 }
 
 /**
- * The statements that make series of instants end, for a session of any program; calendars, too, if a database is named that
- * has them.
+ * The statements that make series of instants end, for a session of any program; calendars, too, if a database is named
+ * that has them.
  */
 export function decisionEndSql(database: string | null): readonly string[] {
   return [...(database === null ? [] : [calendarEndSql(database)]), ...seriesEndSql()]

@@ -65,7 +65,10 @@ export async function cutUserRows(session: Engine, name: string): Promise<void> 
   await session.run(`CREATE OR REPLACE TEMP VIEW ${quoteName(name)} AS ${userRowsSql(name, columns)}`)
 }
 
-/** The rows of user data that are known in the world that a session sees, as SQL over the table in which all of them stand. */
+/**
+ * The rows of user data that are known in the world that a session sees, as SQL over the table in which all of them
+ * stand.
+ */
 export function userRowsSql(name: string, columns: Columns): string {
   const has = (name: string): boolean => columns.some((column) => isSameName(column.name, name))
   const at = utcSql(quoteName(clock))
@@ -93,7 +96,7 @@ export const ownChange = (name: string) => `own ${lowerName(name)}` as const
 export interface OwnRelation {
   readonly name: string
   readonly columns: Columns
-  /** Its column with the instant from which on a row was known, as it is written there; null where rows are given. */
+  /** Column with the timestamp from which on a row was known, as it is written there; null if rows are given. */
   readonly clock: string | null
 }
 

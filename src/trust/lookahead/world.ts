@@ -94,7 +94,7 @@ export async function enterWorld(session: Engine, world: World): Promise<void> {
 /** A query or function that is tried: it gives its rows again in one world after the other. */
 export interface Subject {
   readonly session: Engine
-  /** Its text, which names the metrics that it reads; one SELECT where there is a plan to ask. */
+  /** Text of the query, which names the metrics that it reads; one SELECT if there is a plan to examine. */
   readonly text: string
   readonly kind: 'SQL' | 'function'
   /** The statements before a query, which run again in each world. */

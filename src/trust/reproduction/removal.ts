@@ -8,8 +8,8 @@ export interface Removal {
 }
 
 /**
- * Removes rows as long as something still holds of the others: first all, then ever smaller parts. Ends when no single row
- * can go, or after so many tries. It holds of all rows.
+ * Removes rows as long as something still holds of the others: first all, then ever smaller parts. Ends when no single
+ * row can go, or after so many tries. It holds of all rows.
  */
 export async function removeRows(
   count: number,

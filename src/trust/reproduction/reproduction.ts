@@ -49,8 +49,8 @@ export async function refuseFilledFolder(folder: string, flag: string): Promise<
 }
 
 /**
- * Writes a folder in which anyone's Python with DuckDB shows a leak: the rows that matter, the query, what it needs of the
- * lake's views, and a script that compares both answers.
+ * Writes a folder in which anyone's Python with DuckDB shows a leak: the rows that matter, the query, what it needs of
+ * the lake's views, and a script that compares both answers.
  */
 export async function reproduceLeak(given: LeakToReproduce, run: RunDeps, folder: string): Promise<Reproduction> {
   const target = resolve(folder)
@@ -146,7 +146,9 @@ function unshown(expected: string, got: string): LakeError {
 
 /** Which stored points to try: those of metrics that the query names, then all. */
 function pointConditions(text: string): readonly string[] {
-  const named = `contains(${quote(text)}, metric) OR (contains(${quote(text)}, 'price_usd') AND starts_with(metric, 'supply/'))`
+  const named =
+    `contains(${quote(text)}, metric) OR (contains(${quote(text)}, 'price_usd') AND starts_with(metric, ` +
+    `'supply/'))`
   return [`(${named})`, 'true']
 }
 
@@ -197,8 +199,8 @@ async function shownRows(
 }
 
 /**
- * The rows that differ with the data in either order. Where equal values have no order of their own, another version of the
- * engine may order them differently: what comes of that alone is no leak.
+ * The rows that differ with the data in either order. Where equal values have no order of their own, another version of
+ * the engine may order them differently: what comes of that alone is no leak.
  */
 async function steadyRows(trial: SmallTrial, tables: readonly TriedTable[]): Promise<ShownRows | undefined> {
   const first = await shownRows(trial, tables)

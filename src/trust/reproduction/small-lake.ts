@@ -5,8 +5,8 @@ import { statementsOf, tokens } from '../../query/statements.ts'
 import { changedPoints } from '../lookahead/world.ts'
 
 /*
- * A small lake has the views and macros of the lake that a query needs, over tables in the place of the lake's files. Views
- * read their siblings; macros hold all that they need in their own text.
+ * A small lake has the views and macros of the lake that a query needs, over tables in the place of the lake's files.
+ * Views read their siblings; macros hold all that they need in their own text.
  */
 
 /** A table of a small lake and the relation over the lake's files that fills it, for FROM. */
@@ -41,7 +41,9 @@ export function smallLakeOf(script: string, root: string, query: string): SmallL
   return { tables: [...tables.values()].filter(isRead), objects }
 }
 
-/** The lake's folder, as paths in the text name it. What still names a file is in a branch that this lake does not take. */
+/**
+ * The lake's folder, as paths in the text name it. What still names a file is in a branch that this lake does not take.
+ */
 function rootPattern(root: string): RegExp {
   return new RegExp(`${root.replaceAll("'", "''").replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)}/?`, 'g')
 }
@@ -79,7 +81,9 @@ function codeOf(sql: string): string {
   return [...tokens(sql)].map(({ text }) => (text.startsWith("'") ? "''" : text)).join(' ')
 }
 
-/** Macros list a line of facts for each metric of the lake: those of metrics that the query does not name are left out. */
+/**
+ * Macros list a line of facts for each metric of the lake: those of metrics that the query does not name are left out.
+ */
 function withoutStrangers(text: string, query: string): string {
   const isNamed = (metric: string): boolean =>
     query.includes(metric) || (metric.startsWith('supply/') && query.includes('price_usd'))

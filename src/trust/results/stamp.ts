@@ -297,7 +297,7 @@ export async function replay(
 /** A stamped result whose digest the lake has recorded. */
 export interface ProvedStamp {
   readonly note: StampNote
-  /** Its query, over the views that made it. */
+  /** Query of the stamp, over the views that made it. */
   readonly source: PinnedQuery
 }
 

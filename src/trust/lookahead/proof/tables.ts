@@ -225,7 +225,8 @@ function membersOf(from: string, settings: ReadonlySet<Assumption>): string {
 
 const macrosUnder = (settings: ReadonlySet<Assumption>): readonly string[] => [
   `CREATE TABLE proof_calendar (ts TIMESTAMPTZ, step VARCHAR)`,
-  `CREATE TABLE proof_sessions (exchange VARCHAR, session DATE, opens_at TIMESTAMPTZ, closes_at TIMESTAMPTZ, early BOOLEAN)`,
+  'CREATE TABLE proof_sessions (exchange VARCHAR, session DATE, opens_at TIMESTAMPTZ, closes_at TIMESTAMPTZ, ' +
+    'early BOOLEAN)',
   `CREATE MACRO sessions(since, until, exchange) AS TABLE SELECT s.session, s.opens_at, s.closes_at, s.early FROM proof_sessions AS s
     WHERE s.closes_at >= since AND s.closes_at < until AND s.exchange = CAST(exchange AS VARCHAR)`,
   `CREATE TABLE proof_points (metric VARCHAR, asset VARCHAR, asked VARCHAR, ${clocks}, v DOUBLE, o VARCHAR, ` +
