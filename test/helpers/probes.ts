@@ -26,6 +26,7 @@ const timeless = [
   'lake_info',
   'endpoints',
   'calendar',
+  'sessions',
   'lake_version',
   'lake_digest',
   'nearest',
@@ -127,6 +128,7 @@ const macros: Readonly<Record<string, readonly string[]>> = {
   pit_long: lists.map((options) => `'{d}', ${options}`),
   pit_window: joined.map((options) => `'{d}', ${options.replace(/^('[^']*', '[^']*')/, '$1, 4')}`),
   pit_universe: [`'{d}'`, `'{d}', issuer_status = 'active' AND len(deployments) < 3`],
+  pit_registry: [`'{d}'`],
   resample: resampled,
   revisions: [`'${revised}'`],
   unresolved: [`['${plain}', '${supply}', 'price_usd'], '24h'`],
@@ -161,7 +163,7 @@ export async function probesOf(engine: Engine, left: readonly string[]): Promise
       .flatMap((name) => {
         const asked = macros[name]
         if (asked === undefined) throw new Error(`nobody asks ${name}: test/helpers/probes.ts`)
-        const answers = name === 'resample' ? 'r.v' : name.startsWith('pit_') && name !== 'pit_universe' ? 'r.t' : '*'
+        const answers = name === 'resample' ? 'r.v' : /^pit_(?!universe|registry)/.test(name) ? 'r.t' : '*'
         return asked.map((options) => {
           const call = `${name}(${options})`
           return { ...probe(call, name === 'question_notes' ? ofNothing(call) : `FROM ${call}`, answers), turn: 24 }

@@ -96,9 +96,11 @@ export const macroNames = [
   'pit_long',
   'pit_window',
   'pit_universe',
+  'pit_registry',
   'resample',
   'unresolved',
   'calendar',
+  'sessions',
 ] as const
 /** Macros of single values and tables that read nothing dated. */
 export const timelessNames = ['nearest', 'nearest_paths', 'lake_version', 'lake_digest', 'question_notes'] as const
@@ -335,6 +337,8 @@ export class Grammar {
           },
           free: {},
         }
+      case 'pit_registry':
+        return { needed: { decisions: this.#decisions() }, free: {} }
       case 'resample': {
         const [from, to] = this.#one(['10m', '1h'], ['1h', '24h'], ['24h', '1w'], ['24h', '1month'])
         const parts = this.#chance(0.5) ? { min_parts: '1' } : {}
@@ -353,6 +357,8 @@ export class Grammar {
           needed: { since: `'2026-02-01'`, until: this.#one(`'2026-03-01'`, `TIMESTAMPTZ '2026-03-01'`) },
           free: { step: `'1 day'` },
         }
+      case 'sessions':
+        return { needed: { since: `'2026-02-01'`, until: `'2026-03-01'`, exchange: `'XNYS'` }, free: {} }
     }
   }
 

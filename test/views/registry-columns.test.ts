@@ -11,8 +11,8 @@ import { makeViews } from '../helpers/views.ts'
 
 /*
  * Columns of the registry at 10,000 decisions, against a walk through all that happened. BTC and ETH are known by their
- * first point, XYZ from the twentieth poll on, TOK by its listing: with a contract at the third poll, with a second one
- * at the thirtieth.
+ * first point, XYZ from the twentieth poll on, TOK by its listing: with one contract from the third poll on, with
+ * a different one from the thirtieth on.
  */
 
 const supply = 'supply/current_pit'
@@ -40,7 +40,7 @@ beforeAll(async () => {
   const listings = listedAt.map((poll, n) => ({
     id: 'TOK',
     symbol: 'TOK',
-    addresses: JSON.stringify(contracts.slice(0, n + 1)),
+    addresses: JSON.stringify(contracts.slice(n, n + 1)),
     record: '{}',
     observed_at: at(poll),
   }))
@@ -61,7 +61,7 @@ beforeAll(async () => {
 
 /** The products to which an asset was linked. */
 function productsOf(asset: string, ms: number): string[] {
-  const carried = contracts.filter((_, n) => from + (listedAt[n] ?? 0) * hour <= ms)
+  const carried = contracts.filter((_, n) => from + (listedAt[n] ?? 0) * hour <= ms).slice(-1)
   const isListed = (one: State): boolean =>
     carried.some(({ chain_id, address }) => one['chain_id'] === chain_id && one['address'] === address)
   const deployed = [...knownRecords(world.deployments, ms).values()].filter(isListed)
@@ -157,7 +157,7 @@ test('a panel of 10,000 decisions has the columns of the registry that a walk th
 
 test('pit_registry at ts equals pit_registry of a lake that stands at ts', async () => {
   using lake = await openQuery(root, {})
-  for (const { asset, ms } of decisions.slice(0, 30)) {
+  for (const { asset, ms } of decisions.slice(0, 12)) {
     const ts = new Date(ms).toISOString()
     const query = `WITH d AS (SELECT '${asset}' AS asset, TIMESTAMPTZ '${ts}' AS ts) FROM pit_registry('d')`
     const whole = await lake.rows(query)

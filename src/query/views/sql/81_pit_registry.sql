@@ -3,7 +3,7 @@
 -- reads: products name symbol isin status issuer_id asset_id, issuers name status jurisdiction, assets name asset_class
 --   ticker, deployments product_id chain_id address status verification_status.
 -- law: L1. The product is the one that `product` names, an expression over the caller's columns; where that is NULL it is
---   what links had for asset at ts. Of several products a text names each different value, a list contains what any has,
+--   that of the asset, as it was known at ts. Of several products a text names each different value, a list contains what any has,
 --   and an instant is the latest. Rows without a product are kept with NULL.
 CREATE OR REPLACE MACRO pit_registry(decisions, product := NULL) AS TABLE
 WITH {{part registry_start}},
@@ -23,48 +23,75 @@ _pit_clash AS (
   LIMIT 0
 ),
 {{part universe_states}},
--- A link counts from the instant on at which its asset could be known to be one: by a mapping always, by a contract or symbol
--- from the first listing with it on, and where the asset's id is the symbol from its first point on, too.
+-- The products of an asset are found as the view links finds them, but by the listing of the asset as it was known at ts.
+_pit_asked AS (
+  SELECT DISTINCT _pit_asset AS asset, _pit_ts AS ts, _pit_at AS "at" FROM _pit_decisions
+  WHERE _pit_product IS NULL AND _pit_asset IS NOT NULL AND _pit_ts IS NOT NULL
+),
+_pit_mapping AS (
+  SELECT metric_asset, product_id, {{chain_of chain_id}} AS chain, {{contract_of address}} AS contract,
+    coalesce(since, TIMESTAMPTZ '-infinity') AS since, coalesce(until, TIMESTAMPTZ 'infinity') AS ended
+  FROM {{ledger links}}
+),
 _pit_listings AS (
-  SELECT id, symbol, addresses, CASE WHEN {{registry_backfill}} AND observed_at = min(observed_at) OVER (PARTITION BY id)
-      THEN CAST('-infinity' AS TIMESTAMPTZ) ELSE observed_at END AS observed_at
+  SELECT id, symbol, from_json(addresses, '[{"chain_id": "VARCHAR", "address": "VARCHAR"}]') AS contracts,
+    CASE WHEN {{registry_backfill}} AND observed_at = min(observed_at) OVER (PARTITION BY id)
+      THEN CAST('-infinity' AS TIMESTAMPTZ) ELSE observed_at END AS known_at
   FROM {{files metric_assets}}
-  WHERE id IN (SELECT _pit_asset FROM _pit_decisions)
-    AND ({{unset as_of}} OR {{registry_backfill}} OR observed_at <= {{as_of}})
+  WHERE id IN (SELECT asset FROM _pit_asked) AND ({{unset as_of}} OR {{registry_backfill}} OR observed_at <= {{as_of}})
     AND ({{unset observed_as_of}} OR observed_at <= {{observed_as_of}})
 ),
-_pit_contracts_listed AS (
-  SELECT id, {{chain_of contract.chain_id}} AS chain, {{contract_of contract.address}} AS address, min(observed_at) AS known_at
-  FROM (
-    SELECT id, observed_at, unnest(from_json(addresses, '[{"chain_id": "VARCHAR", "address": "VARCHAR"}]')) AS contract
-    FROM _pit_listings
-  ) GROUP BY ALL
+-- An asset without a listing is known from its first point on, its id then its symbol.
+_pit_pointed AS (
+  SELECT asset, min(available_at) AS known_at FROM ({{points}}) AS points
+  WHERE asset IN (SELECT asset FROM _pit_asked) GROUP BY asset
 ),
-_pit_symbols_listed AS (
-  SELECT id, min(known_at) AS known_at FROM (
-    SELECT id, min(observed_at) AS known_at FROM (
-      SELECT id, observed_at, symbol, last_value(symbol) OVER (PARTITION BY id ORDER BY observed_at
-        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS last_symbol FROM _pit_listings
-    ) WHERE symbol IS NOT DISTINCT FROM last_symbol GROUP BY id
-    UNION ALL
-    SELECT asset, min(available_at) FROM ({{points}}) AS points
-    WHERE asset IN (SELECT _pit_asset FROM _pit_decisions)
-      AND asset NOT IN (SELECT id FROM _pit_listings WHERE lower(symbol) <> lower(id)) GROUP BY asset
-  ) GROUP BY id
+_pit_listed AS (
+  SELECT a.asset, a.ts, a."at", l.id IS NOT NULL AS listed, l.symbol, coalesce(l.contracts, []) AS contracts
+  FROM _pit_asked AS a ASOF LEFT JOIN _pit_listings AS l ON l.id = a.asset AND a.ts >= l.known_at
 ),
-_pit_links AS (
-  SELECT l.metric_asset, l.product_id, l.valid_to, greatest(l.valid_from, CASE l.basis
-      WHEN 'mapping' THEN l.valid_from WHEN 'address' THEN c.known_at ELSE s.known_at END) AS valid_from
-  FROM ({{view links}}) AS l
-  LEFT JOIN _pit_contracts_listed AS c ON l.basis = 'address' AND c.id = l.metric_asset AND c.chain = l.chain_id AND c.address = l.address
-  LEFT JOIN _pit_symbols_listed AS s ON l.basis = 'symbol' AND s.id = l.metric_asset
-  WHERE l.product_id IS NOT NULL
+_pit_unmapped AS (
+  SELECT l.* FROM _pit_listed AS l LEFT JOIN _pit_pointed AS p ON p.asset = l.asset
+  WHERE l.asset NOT IN (SELECT metric_asset FROM _pit_mapping) AND (l.listed OR p.known_at <= l.ts)
+),
+_pit_carried AS (
+  SELECT asset, ts, "at", {{chain_of contract.chain_id}} AS chain, {{contract_of contract.address}} AS contract
+  FROM (SELECT asset, ts, "at", unnest(contracts) AS contract FROM _pit_unmapped)
+  UNION ALL
+  SELECT l.asset, l.ts, l."at", m.chain, m.contract
+  FROM _pit_listed AS l JOIN _pit_mapping AS m ON m.metric_asset = l.asset AND m.since <= l.ts AND l.ts < m.ended
+),
+_pit_direct AS (
+  SELECT l.asset, l.ts, m.product_id
+  FROM _pit_listed AS l JOIN _pit_mapping AS m ON m.metric_asset = l.asset AND m.since <= l.ts AND l.ts < m.ended
+  WHERE m.product_id IS NOT NULL
+  UNION
+  SELECT u.asset, u.ts, c.product_id
+  FROM _pit_carried AS u JOIN _pit_contracts AS c ON {{chain_of c.chain_id}} = u.chain AND {{contract_of c.address}} = u.contract
+    AND c."at" <= u."at" AND u."at" < c.until
+  WHERE c.product_id IS NOT NULL
+  UNION
+  SELECT u.asset, u.ts, p.id
+  FROM _pit_unmapped AS u JOIN _pit_products AS p ON lower(p.symbol) = lower(coalesce(u.symbol, u.asset))
+    AND p."at" <= u."at" AND u."at" < p.until
+  WHERE len(u.contracts) = 0
+),
+_pit_variants AS (
+  SELECT u.asset, u.ts, min(p.id) AS product_id
+  FROM _pit_unmapped AS u
+  JOIN {{ledger symbol_variants}} AS variant
+    ON u.listed AND len(u.symbol) > len(variant.metrics) AND ends_with(lower(u.symbol), lower(variant.metrics))
+  JOIN _pit_products AS p
+    ON lower(p.symbol) = lower(left(u.symbol, len(u.symbol) - len(variant.metrics)) || variant.registry)
+    AND p."at" <= u."at" AND u."at" < p.until
+  WHERE NOT EXISTS (FROM _pit_direct AS d WHERE d.asset = u.asset AND d.ts = u.ts)
+  GROUP BY u.asset, u.ts HAVING count(DISTINCT p.id) = 1
 ),
 _pit_pairs AS (
   SELECT _pit_row, _pit_at, _pit_ts, _pit_product AS product_id FROM _pit_decisions WHERE _pit_product IS NOT NULL
-  UNION
-  SELECT d._pit_row, d._pit_at, d._pit_ts, l.product_id FROM _pit_decisions AS d
-  JOIN _pit_links AS l ON l.metric_asset = d._pit_asset AND l.valid_from <= d._pit_ts AND d._pit_ts < l.valid_to
+  UNION ALL
+  SELECT d._pit_row, d._pit_at, d._pit_ts, l.product_id
+  FROM _pit_decisions AS d JOIN (FROM _pit_direct UNION ALL FROM _pit_variants) AS l ON l.asset = d._pit_asset AND l.ts = d._pit_ts
   WHERE d._pit_product IS NULL
 ),
 _pit_known AS (
