@@ -2,9 +2,7 @@
 // @module-tag slow
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { compiled } from '../helpers/command.ts'
@@ -12,6 +10,7 @@ import { alive, until } from '../helpers/processes.ts'
 import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
 import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 import { sample } from '../helpers/tiers.ts'
+import { makeFolder } from '../helpers/folders.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const token = 'a-token-of-the-server'
@@ -27,7 +26,7 @@ const deaf = {
 
 /** The program as a person starts it, with a temporary folder of its own. */
 class Server implements AsyncDisposable {
-  readonly home = mkdtempSync(join(tmpdir(), 'pitlake-answers-'))
+  readonly home = makeFolder('answers')
   readonly program: ChildProcess
   said = ''
   url = ''
@@ -199,7 +198,7 @@ describe('the process', () => {
   })
 
   test('a lake that it cannot open ends the program in words, and nothing is left', async () => {
-    const nowhere = mkdtempSync(join(tmpdir(), 'pitlake-nowhere-'))
+    const nowhere = makeFolder('nowhere')
     await using server = await Server.at(['--data', nowhere])
     rmSync(nowhere, { recursive: true })
     await until(() => server.program.exitCode !== null, 'its end')

@@ -1,13 +1,13 @@
 // @module-tag full
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pitlake } from '../helpers/command.ts'
+import { makeFolder } from '../helpers/folders.ts'
 
 let home: string
 beforeAll(() => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-demo-'))
+  home = makeFolder('demo')
   // Neither may have a part in the demo.
   writeFileSync(join(home, 'pitlake.yaml'), 'metrics: { url: not-a-url }\n')
 })

@@ -5,7 +5,8 @@ import { expect, test } from 'vitest'
 import { openTestLake } from '../helpers/lakes/make-lake.ts'
 import { pitlake } from '../helpers/command.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
-import { leaks, noiseAndRisingSupply } from '../helpers/leaks.ts'
+import { leaks } from '../helpers/leaks.ts'
+import { noiseAndRisingSupply } from '../helpers/lakes/noise-and-rising-supply.ts'
 import { sample } from '../helpers/tiers.ts'
 
 interface Told {

@@ -1,14 +1,14 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { pitlake } from '../helpers/command.ts'
+import { makeFolder } from '../helpers/folders.ts'
 
 let home = ''
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-ci-'))
+  home = makeFolder('ci')
   return () => rmSync(home, { recursive: true, force: true })
 })
 

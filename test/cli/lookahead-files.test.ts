@@ -1,20 +1,20 @@
 // @module-tag full
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
 import type { ResearchReport } from '../../src/trust/research/judged-item.ts'
 import { pitlake } from '../helpers/command.ts'
 import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
-import { noiseAndRisingSupply } from '../helpers/leaks.ts'
+import { noiseAndRisingSupply } from '../helpers/lakes/noise-and-rising-supply.ts'
 import { need } from '../helpers/needs.ts'
 import { program } from '../helpers/program.ts'
+import { makeFolder } from '../helpers/folders.ts'
 
 const lake = lakeOfFile(noiseAndRisingSupply)
 let home = ''
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-research-'))
+  home = makeFolder('research')
   return () => rmSync(home, { recursive: true, force: true })
 })
 

@@ -1,7 +1,6 @@
 // @module-tag full
 import { execFile } from 'node:child_process'
-import { appendFileSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { appendFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -16,6 +15,7 @@ import { makeViews } from '../helpers/views.ts'
 import { session } from './command-line.ts'
 import { library, mcp, serve } from './programs.ts'
 import type { Ask, Door, Place } from './question.ts'
+import { makeFolder } from '../helpers/folders.ts'
 
 /*
  * Notes that the engine has no memory for. In these lakes one of the macros that find out notes asks for 4 GB at once,
@@ -38,7 +38,7 @@ const greedy = {
 } as const
 type Greedy = keyof typeof greedy
 
-const home = realpathSync(mkdtempSync(join(tmpdir(), 'pitlake-lost-')))
+const home = makeFolder('lost')
 const lakes: Record<Greedy, Place> = {
   question_notes: { home, root: join(home, 'notes') },
   question_asked: { home, root: join(home, 'asked') },

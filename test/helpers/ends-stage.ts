@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { hostname, tmpdir } from 'node:os'
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
@@ -17,6 +17,7 @@ import type { Prepared } from './ends-words.ts'
 import { type Ended, program } from './program.ts'
 import { catalogue } from './sandbox-client.ts'
 import { entryText, writeEntryText } from './entries.ts'
+import { makeFolder } from './folders.ts'
 
 const keys = { metrics: 'ends-metrics-key', registry: 'ends-registry-key' }
 const rewritten = 'rewrite@supply/*:point=0,v=101'
@@ -107,8 +108,8 @@ export interface Stage extends AsyncDisposable {
 
 /** Makes the lake once; what a command finds is a copy of it in its place, with what the scene says. */
 export async function openStage(files: Readonly<Record<string, string>>, prepared: readonly Prepared[]) {
-  const home = mkdtempSync(join(tmpdir(), 'pitlake-ends-'))
-  const kept = mkdtempSync(join(tmpdir(), 'pitlake-ends-kept-'))
+  const home = makeFolder('ends')
+  const kept = makeFolder('ends-kept')
   const served = await serve({ ...world('sound'), handle: playing() }, { port: 0 })
   const bucket = await ownBucket()
   const host = openHost()

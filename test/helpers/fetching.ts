@@ -1,6 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import type { Selection } from '../../src/catalog/series.ts'
@@ -19,6 +18,7 @@ import { catalogue } from './sandbox-client.ts'
 import { meant } from './series-twin.ts'
 import { computedByFormat } from './stored-twin.ts'
 import { heldPoints, reading } from './ledgers.ts'
+import { makeFolder } from './folders.ts'
 
 /** What may differ from the usual fetch. */
 export interface Changes {
@@ -63,7 +63,7 @@ export const apisAt = (url: string): Readonly<Record<string, string>> => ({
 
 /** Runs the test and takes everything down again. */
 export async function withRig(now: number, test: (rig: Rig) => Promise<void>): Promise<void> {
-  const root = mkdtempSync(join(tmpdir(), 'pitlake-fetch-'))
+  const root = makeFolder('fetch')
   const clock = { now }
   const sandbox = createSandbox({
     catalogue,

@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Engine, type Row } from '../../src/lake/store/engine.ts'
 import { type Ended, pitlake } from './command.ts'
+import { makeFolder } from './folders.ts'
 
 /** A folder with files of somebody's own, and the lake that takes them. */
 export interface Desk {
@@ -23,7 +23,7 @@ const noon = '2026-06-01T12:00:00Z'
 
 /** Runs the work with an empty lake. */
 export async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'pitlake-own-'))
+  const folder = makeFolder('own')
   const run: Desk['run'] = async (argv, at = noon) =>
     await pitlake(folder, [...argv, '--data', join(folder, 'lake')], {}, { now: () => Date.parse(at) })
   const open: Desk['open'] = async () =>

@@ -1,51 +1,15 @@
 import { goldenQueries } from './golden-queries.ts'
-import { catalogue } from './sandbox-client.ts'
-import { lateMetric, thirtyProducts } from './lakes/late-days-and-products.ts'
-import type { LakeRecipe, PointRow } from './lakes/lake-recipe.ts'
+import { lateMetric } from './lakes/late-days-and-products.ts'
+import { noisyMetric, objectMetric, risingMetric } from './lakes/noise-and-rising-supply.ts'
 
 /*
  * Queries with a planted leak, a kind each: most look no further ahead than the next point. What each of them leaks, in
  * words, and what it turns on. Beside them queries that look like them and are honest.
  */
 
-const dayMs = 86_400_000
-const start = Date.UTC(2024, 0, 1)
-const days = 75
-const metric = 'addresses/active_count_pit'
-const priced = 'supply/current_pit'
-const whole = 'market/price_usd_ohlc'
-const iso = (ms: number): string => new Date(ms).toISOString()
-
-function usual(of: string): Pick<PointRow, 'currency' | 'exchange' | 'network'> {
-  const { currency = null, exchange = null, network = null } = catalogue.endpoints.get(of)?.defaults ?? {}
-  return { currency, exchange, network }
-}
-
-/** Noise with missing values and late points; a supply and its value that only ever rise; an object. */
-function points(): PointRow[] {
-  return Array.from({ length: days }, (_, day): PointRow[] => {
-    const t = start + day * dayMs
-    const own = { interval: '24h' as const, t: iso(t), available_at: iso(t + dayMs + 600_000) }
-    const late = { ...own, available_at: iso(t + dayMs + 600_000 + (day % 23 === 7 ? 2 * dayMs : 0)) }
-    const noise = 1000 + ((day * 7919) % 97)
-    return [
-      ...['BTC', 'ETH'].map((asset, n): PointRow => {
-        const v = day % 19 === 11 && n === 0 ? null : noise * (n + 1)
-        return { ...late, ...usual(metric), metric, asset, v }
-      }),
-      { ...own, metric: priced, asset: 'BTC', currency: 'native', v: 100 + day },
-      { ...own, metric: priced, asset: 'BTC', currency: 'usd', v: (100 + day) * (50 + day * 2) },
-      { ...own, ...usual(whole), metric: whole, asset: 'BTC', o: JSON.stringify({ o: noise, c: noise + 3 }) },
-      ...(day < 50 ? [{ ...own, ...usual(metric), metric, asset: 'OLD', v: noise }] : []),
-    ]
-  }).flat()
-}
-
-/** The lake of these queries: 75 days of 2024 and a registry. */
-export const noiseAndRisingSupply: LakeRecipe = {
-  name: 'leaks',
-  commits: [{ at: '2024-12-01T00:00:00', points: points(), tables: thirtyProducts() }],
-}
+const metric = noisyMetric
+const priced = risingMetric
+const whole = objectMetric
 
 /** What a leak turns on. */
 type Turns = 'values' | 'existence' | 'registry'

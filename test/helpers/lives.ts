@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
-import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { makeFolder } from './folders.ts'
 
 const program = fileURLToPath(new URL('watched.ts', import.meta.url))
 
@@ -34,7 +34,7 @@ export interface Life {
  * else.
  */
 export class Lives {
-  readonly #home = mkdtempSync(join(tmpdir(), 'pitlake-lives-'))
+  readonly #home = makeFolder('lives')
   readonly #file = join(this.#home, 'clock')
   readonly #clock = openSync(this.#file, 'w')
   readonly #all: Life[] = []

@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Selection } from '../../src/catalog/series.ts'
 import type { IngestSummary } from '../../src/sources/metrics/run-summary.ts'
 import { type Changes, fetchOnce } from './fetching.ts'
+import { makeFolder } from './folders.ts'
 
 /**
  * What a provider of a test answers to a path: JSON, or a status with text and headers; the text in pieces of `size`.
@@ -50,7 +49,7 @@ async function inPieces(response: ServerResponse, { text = '', size = text.lengt
  * `{headers, body}` one with those headers.
  */
 export async function withProvider(now: number, test: (own: OwnProvider) => Promise<void>): Promise<void> {
-  const root = mkdtempSync(join(tmpdir(), 'pitlake-own-'))
+  const root = makeFolder('own')
   const seen: string[] = []
   const clock = { now }
   let answers: Answers = () => []

@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { RegistryDeps, RegistrySummary } from '../../src/sources/registry/run.ts'
@@ -18,6 +17,7 @@ import { resolveSettings } from '../../src/catalog/settings.ts'
 import { filesIn } from './key-search.ts'
 import { askingBy, leaping } from './leaping.ts'
 import { catalogue } from './sandbox-client.ts'
+import { makeFolder } from './folders.ts'
 
 /** No written byte may hold it. */
 export const registryKey = 'a-registry-key-that-stays-secret'
@@ -59,7 +59,7 @@ export interface Provider {
 
 /** Runs the test against a provider on a port and takes everything down again. */
 export async function withRegistryRig(now: number, test: (rig: RegistryRig) => Promise<void>, provider: Provider = {}) {
-  const root = mkdtempSync(join(tmpdir(), 'pitlake-registry-'))
+  const root = makeFolder('registry')
   const clock = { now }
   const limits: typeof defaultLimits = {
     ...defaultLimits,

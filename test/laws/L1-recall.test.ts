@@ -4,7 +4,8 @@ import { tryFutures } from '../../src/trust/lookahead/trial.ts'
 import { openWorlds, querySubject } from '../../src/trust/lookahead/world.ts'
 import type { Engine } from '../../src/lake/store/engine.ts'
 import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
-import { honest, leaks, noiseAndRisingSupply } from '../helpers/leaks.ts'
+import { honest, leaks } from '../helpers/leaks.ts'
+import { noiseAndRisingSupply } from '../helpers/lakes/noise-and-rising-supply.ts'
 import { sample } from '../helpers/tiers.ts'
 
 const lake = lakeOfFile(noiseAndRisingSupply)

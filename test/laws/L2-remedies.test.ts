@@ -4,7 +4,6 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -12,7 +11,6 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { Diagnosis } from '../../src/maintenance/upkeep/doctor.ts'
@@ -32,6 +30,7 @@ import { catalogue } from '../helpers/sandbox-client.ts'
 import { need } from '../helpers/needs.ts'
 import { writing } from '../helpers/ledgers.ts'
 import { takesEveryCase } from '../helpers/tiers.ts'
+import { makeFolder } from '../helpers/folders.ts'
 
 type DoctorInput = NonNullable<Parameters<typeof examined>[2]>
 
@@ -310,7 +309,7 @@ describe('L2: a copy on a file system that cannot be written', () => {
     ['with a torn manifest', (root: string) => writeFileSync(join(root, 'lake.manifest.json'), '{"schema_version":')],
   ] as const)('%s: no false alarm, and it can be read there', async ([, does], context) => {
     need(context, 'mount')
-    const place = mkdtempSync(join(tmpdir(), 'pitlake-read-only-'))
+    const place = makeFolder('read-only')
     const mount = (options: string) => spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', place]).status
     expect(mount('size=64m')).toBe(0)
     try {

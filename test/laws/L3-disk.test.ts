@@ -1,18 +1,17 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Disk } from '../../src/lake/store/disk.ts'
 import { type Rig, storedPoints, withRig } from '../helpers/fetching.ts'
 import { stepping } from '../helpers/stepping.ts'
+import { makeFolder } from '../helpers/folders.ts'
 
 const now = Date.UTC(2026, 2, 4, 12) / 1000
 const since = now - 400 * 86_400
 const small = { assets: ['BTC'], paths: ['blockchain/*', 'supply/current_pit'], since }
 const large = { ...small, assets: ['BTC', 'ETH'], intervals: ['1h'] }
 
-const folder = mkdtempSync(join(tmpdir(), 'pitlake-full-'))
+const folder = makeFolder('full')
 const mount = (options: string): boolean =>
   spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder]).status === 0
 const mounts = process.platform === 'linux' && mount('size=1m')
@@ -21,7 +20,7 @@ rmSync(folder, { recursive: true, force: true })
 
 /** A folder on a file system of its own, so small that the lake does not fit. */
 async function onSmallDisk(work: (root: string, size: (size: string) => void) => Promise<void>): Promise<void> {
-  const root = mkdtempSync(join(tmpdir(), 'pitlake-full-'))
+  const root = makeFolder('full')
   const change = (options: string): void => {
     const done = spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', root])
     if (done.status !== 0) throw new Error(done.stderr.toString())

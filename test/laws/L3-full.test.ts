@@ -1,18 +1,18 @@
 // @module-tag full
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { withPreset } from '../helpers/lakes/written-by-jobs.ts'
 import { need } from '../helpers/needs.ts'
+import { makeFolder } from '../helpers/folders.ts'
 
 const program = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 test('a ledger rebuilt on a full disk says that it is full, wherever it ran out', async (context) => {
   need(context, 'mount')
-  const root = mkdtempSync(join(tmpdir(), 'pitlake-full-'))
+  const root = makeFolder('full')
   expect(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=40m', 'tmpfs', root]).status).toBe(0)
   try {
     await withPreset('plain', async (kept) => {

@@ -1,12 +1,11 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { fetchOnce } from '../helpers/fetching.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { withProvider } from '../helpers/provider.ts'
 import { leaping, askingBy } from '../helpers/leaping.ts'
+import { makeFolder } from '../helpers/folders.ts'
 
 const day = 86_400
 const start = Date.UTC(2026, 0, 5) / 1000
@@ -31,7 +30,7 @@ async function socketServer(handle: (socket: Socket) => void) {
     handle(socket)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const root = mkdtempSync(join(tmpdir(), 'pitlake-nobody-'))
+  const root = makeFolder('nobody')
   open.push(async () => {
     for (const socket of sockets) socket.destroy()
     await new Promise((resolve) => server.close(resolve))

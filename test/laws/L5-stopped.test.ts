@@ -1,9 +1,8 @@
 // @module-tag full
 import { type ChildProcess, spawn } from 'node:child_process'
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -12,6 +11,7 @@ import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { pitlake as command } from '../helpers/command.ts'
 import { storedPoints } from '../helpers/fetching.ts'
 import { until } from '../helpers/processes.ts'
+import { makeFolder } from '../helpers/folders.ts'
 
 const day = 86_400
 const start = Date.UTC(2024, 0, 5) / 1000
@@ -33,7 +33,7 @@ function drip(response: ServerResponse): void {
 }
 
 beforeEach(async () => {
-  root = mkdtempSync(join(tmpdir(), 'pitlake-stopped-'))
+  root = makeFolder('stopped')
   // Nothing but the signal ends a body that drips.
   writeFileSync(join(root, 'pitlake.yaml'), 'metrics:\n  smallest_rate: 0\n  metadata: false\n')
   const server = createServer((request, response) => {

@@ -1,8 +1,7 @@
 // @module-tag full
 // @module-tag slow
 import fc from 'fast-check'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect } from 'vitest'
 import { seriesId } from '../../src/catalog/series.ts'
@@ -13,7 +12,7 @@ import { compact, mergeSmallFiles } from '../../src/maintenance/upkeep/merge-job
 import { redate } from '../../src/maintenance/upkeep/redate.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
 import { asPublished, deltaFiles, deltaRows, publishTo, unlike } from '../helpers/delta.ts'
-import { inFolder } from '../helpers/folders.ts'
+import { inFolder, makeFolder } from '../helpers/folders.ts'
 import { test } from '../helpers/lake-test.ts'
 import { withLag } from '../helpers/lags.ts'
 import { day, everyKind, metrics, rewriteDeps, topUps } from '../helpers/lakes/top-ups.ts'
@@ -189,7 +188,7 @@ test('histories and dated snapshots follow the registry', async () => {
   await withRegistryRig(
     Date.UTC(2026, 5, 1, 12) / 1000,
     async (rig) => {
-      const out = join(mkdtempSync(join(tmpdir(), 'pitlake-published-')), 'out')
+      const out = join(makeFolder('published'), 'out')
       for (const [n, change] of changes.entries()) {
         change()
         // The first of these days has two snapshots.

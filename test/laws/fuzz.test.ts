@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -16,6 +16,7 @@ import { chance, hostile, type Hostile, pick } from './hostile.ts'
 import { traceFinder, type TraceFinder } from '../helpers/key-search.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { rounds } from '../helpers/tiers.ts'
+import { makeFolder } from '../helpers/folders.ts'
 
 const wantedRounds = rounds('PITLAKE_FUZZ', 8, 11)
 const seed = Number(process.env['PITLAKE_SEED'] ?? 1)
@@ -112,7 +113,7 @@ async function judge(stage: Stage, round: number): Promise<void> {
 
 /** The rounds of one lake; how many it stood. */
 async function lifeOf(first: number, last: number): Promise<number> {
-  const root = mkdtempSync(join(tmpdir(), 'pitlake-fuzz-'))
+  const root = makeFolder('fuzz')
   const clock = { ms: start * 1000 }
   const provider = await hostile({ now: () => Math.floor(clock.ms / 1000), keys })
   const traces = await traceFinder()

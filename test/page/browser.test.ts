@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type BrowserContext, chromium, type Page as Tab } from 'playwright-core'
@@ -8,6 +7,7 @@ import { statusPage } from '../../src/interfaces/report/page/page.ts'
 import { need } from '../helpers/needs.ts'
 import { page } from './facts.ts'
 import { chromiumFlags } from './serving.ts'
+import { makeFolder } from '../helpers/folders.ts'
 
 describe('the page in a real browser', () => {
   let folder = ''
@@ -20,7 +20,7 @@ describe('the page in a real browser', () => {
   beforeEach(async (own) => {
     const executablePath = need(own, 'chromium')
     if (context) return
-    folder = mkdtempSync(join(tmpdir(), 'pitlake-page-'))
+    folder = makeFolder('page')
     writeFileSync(join(folder, 'status.html'), statusPage(page()))
     context = await chromium.launchPersistentContext(join(folder, 'profile'), {
       executablePath,

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
 import { type BrowserContext, chromium, type Page as Tab } from 'playwright-core'
 import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { inLake, places } from '../../src/lake/store/layout.ts'
+import { makeFolder } from '../helpers/folders.ts'
 
 /** How Chromium is started: no window, nobody asked but whom the page asks. */
 export const chromiumFlags = [
@@ -22,7 +22,7 @@ export const chromiumFlags = [
 
 /** A browser of its own; `asked` are the addresses that it asked for, `said` what its pages complained of. */
 export async function browsing(executablePath: string) {
-  const profile = mkdtempSync(join(tmpdir(), 'pitlake-explore-'))
+  const profile = makeFolder('explore')
   const context: BrowserContext = await chromium.launchPersistentContext(profile, {
     executablePath,
     args: chromiumFlags,

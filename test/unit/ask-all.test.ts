@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -13,6 +12,7 @@ import { resolveSettings } from '../../src/catalog/settings.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { partOf } from '../helpers/part-of.ts'
 import type { AnsweredRequest } from '../../src/sources/http/request-rows.ts'
+import { makeFolder } from '../helpers/folders.ts'
 
 const since = Date.UTC(2024, 0, 1) / 1000
 const window = { since, until: since + 864_000 }
@@ -30,7 +30,7 @@ const asks: Ask[] = expand(catalogue, [{ assets: ['BTC'], paths: ['*'] }])
 
 /** A run whose bodies each fill a batch, and how many of them were asked for. */
 async function withFullBodies(work: (asking: Asking, asked: () => number) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'pitlake-ask-all-'))
+  const folder = makeFolder('ask-all')
   const file = join(folder, 'body.json')
   writeFileSync(file, '[]')
   let asked = 0

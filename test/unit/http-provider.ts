@@ -1,10 +1,10 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { createHttp, type Http, type Reply } from '../../src/sources/http/http.ts'
+import { makeFolder } from '../helpers/folders.ts'
 
 type HttpRequest = Parameters<Http['get']>[0]
 
@@ -39,7 +39,7 @@ export const body = JSON.stringify(
 )
 
 export function provider(): Provider {
-  const folder = mkdtempSync(join(tmpdir(), 'pitlake-http-'))
+  const folder = makeFolder('http')
   const seen: IncomingMessage[] = []
   let handler: Handler = (_, response) => response.end('[]')
   let base = ''

@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
@@ -16,6 +15,7 @@ import {
   signedNote,
   signedText,
 } from '../../src/base/merkle/note.ts'
+import { makeFolder } from '../helpers/folders.ts'
 
 // The note that the Go package of the format documents.
 const secret = 'PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz'
@@ -83,7 +83,7 @@ print(json.dumps([v.is_signed(*map(bytes.fromhex, one)) for one in json.load(sys
 })
 
 test('a witness and a time stamp of a head are stored next to it, anything else is refused', async () => {
-  const root = mkdtempSync(join(tmpdir(), 'pitlake-note-'))
+  const root = makeFolder('note')
   try {
     mkdirSync(join(root, 'lake'))
     const lake = join(root, 'lake')

@@ -1,13 +1,12 @@
 // @module-tag alone
 import { spawn, spawnSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { countTests } from '../../scripts/counts.ts'
 import { need } from '../helpers/needs.ts'
-import { temporaryFolder } from '../helpers/folders.ts'
+import { temporaryFolder, makeFolder } from '../helpers/folders.ts'
 import { partOf } from '../helpers/part-of.ts'
 
 describe('counting tests', () => {
@@ -52,7 +51,7 @@ describe('counting tests', () => {
 
   test('as a process: the reasons stand above the last line, and what is left out in silence fails', () => {
     const script = fileURLToPath(new URL('../../scripts/counts.ts', import.meta.url))
-    const folder = mkdtempSync(join(tmpdir(), 'pitlake-counts-'))
+    const folder = makeFolder('counts')
     const run = (numPassedTests: number, ...tests: readonly object[]): readonly [number | null, string] => {
       const file = join(folder, 'tests.json')
       const testResults = [{ name: join(process.cwd(), 'test/a.test.ts'), status: 'passed', assertionResults: tests }]
@@ -142,7 +141,7 @@ describe('an old Node', () => {
   const preload = fileURLToPath(new URL('../../scripts/fixed-node.cjs', import.meta.url))
   let folder = ''
   beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'pitlake-node-'))
+    folder = makeFolder('node')
     // The first process says that it is Node 20; what it starts says the truth.
     writeFileSync(
       join(folder, 'old.cjs'),

@@ -1,11 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clockFindingKinds } from '../../src/lake/ledger/entry.ts'
 import { coverageRow, seriesRow, violationRow } from '../helpers/lakes/drafts.ts'
 import { makeLake } from '../helpers/lakes/make-lake.ts'
 import { makeViews, multiset, ways, withViews } from '../helpers/views.ts'
+import { makeFolder } from '../helpers/folders.ts'
 
 const six = ['metric', 'asset', 'interval', 'currency', 'exchange', 'network']
 const points = [...six, 't', 'available_at', 'observed_at', 'v', 'o', 'basis', 'extra', 'computed_at']
@@ -63,7 +63,7 @@ const columns: Readonly<Record<string, readonly string[]>> = {
 let root = ''
 
 beforeAll(async () => {
-  root = join(mkdtempSync(join(tmpdir(), 'pitlake-views-')), "it's a [1] lake*")
+  root = join(makeFolder('views'), "it's a [1] lake*")
   const day = (n: number): string => `2024-03-${String(n).padStart(2, '0')}`
   const series = seriesRow(1)
   await makeLake(root, [

@@ -1,9 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFileSync, rmSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { askReaders, publishGolden, runPage, type Told } from '../helpers/golden-readers.ts'
 import { need } from '../helpers/needs.ts'
+import { makeFolder } from '../helpers/folders.ts'
 
 // Asked by `make test-spark` alone: a session takes long to start, and Java and half a gigabyte of packages must be
 // had.
@@ -13,7 +12,7 @@ describe('Spark', () => {
   let home = ''
   beforeAll(async () => {
     if (there === '') return
-    home = mkdtempSync(join(tmpdir(), 'pitlake-spark-'))
+    home = makeFolder('spark')
     await publishGolden(home)
   }, 300_000)
   afterAll(() => {

@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadCatalogue } from '../../../src/catalog/load.ts'
 import { applySettings, resolveSettings } from '../../../src/catalog/settings.ts'
@@ -13,6 +12,7 @@ import { Ledger } from '../../../src/lake/ledger/ledger.ts'
 import { type Ended, pitlake } from '../command.ts'
 import { depsAt, fetchKey } from '../fetching.ts'
 import { endOf, type Given, type Spell, startAfter, type Told } from '../time-twin.ts'
+import { makeFolder } from '../folders.ts'
 
 /** A series of a provider of a test: what identifies it in a request, and its points. */
 export interface Line {
@@ -85,7 +85,7 @@ export async function withTimedLake(
   { lines, marks = 'start', begins }: Provider,
   work: (lake: TimedLake) => Promise<void>,
 ): Promise<void> {
-  const root = mkdtempSync(join(tmpdir(), 'pitlake-timed-'))
+  const root = makeFolder('timed')
   const byKey = new Map(lines.map((line) => [keyOf(line.path, line.asset, line.interval), line]))
   const given = new Map<Line, Given[]>()
   const queries: URLSearchParams[] = []
@@ -108,7 +108,7 @@ export async function withTimedLake(
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const env = { PITLAKE_METRICS_URL: url, PITLAKE_METRICS_KEY: fetchKey, PITLAKE_DATA: root }
-  const home = mkdtempSync(join(tmpdir(), 'pitlake-timed-home-'))
+  const home = makeFolder('timed-home')
   const configure = (text: string): void => writeFileSync(join(home, 'pitlake.yaml'), text)
   configure(yaml)
   const configured = () => {

@@ -1,5 +1,4 @@
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { parseFault } from '../../../src/sandbox/faults.ts'
@@ -7,6 +6,7 @@ import { createSandbox } from '../../../src/sandbox/sandbox.ts'
 import { serve } from '../../../src/sandbox/server.ts'
 import { pitlake } from '../command.ts'
 import { catalogue } from '../sandbox-client.ts'
+import { makeFolder } from '../folders.ts'
 
 /*
  * A folder with lakes that every writing command finds something to do in, and providers that answer while it runs;
@@ -59,8 +59,8 @@ export interface WrittenLake extends AsyncDisposable {
 }
 
 export async function openWrittenLake(): Promise<WrittenLake> {
-  const home = mkdtempSync(join(tmpdir(), 'pitlake-written-'))
-  const kept = mkdtempSync(join(tmpdir(), 'pitlake-written-kept-'))
+  const home = makeFolder('written')
+  const kept = makeFolder('written-kept')
   const providers = { sound: await provider([]), changed: await provider([hasChanged]) }
   const environment: WrittenLake['environment'] = (from) => ({
     PITLAKE_METRICS_URL: providers[from].url,
