@@ -132,7 +132,7 @@ export async function python({ root }: Place, interpreter: string): Promise<Door
   return {
     name: 'python',
     spelt: (option, value) => {
-      if (value === undefined) return option === 'ts' ? 'at' : option
+      if (value === undefined) return option === 'ts' ? 'as_of' : option
       const typed: Readonly<Record<string, string>> = { true: 'True', false: 'False' }
       return `\`${option}=${typed[value] ?? (/^\d+$/.test(value) ? value : `'${value}'`)}\``
     },
