@@ -238,8 +238,12 @@ class Lake:
         >>> lake.sql("SELECT $asset AS asset, CAST($n AS BIGINT) AS n", {"asset": "BTC", "n": 3}).df().to_dict("records")
         [{'asset': 'BTC', 'n': 3}]
         """
+        return self._sql(self._open().session, query, parameters, frames)
+
+    def _sql(self, own: duckdb.DuckDBPyConnection, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None,
+             frames: Mapping[str, Any] | None = None) -> Result:
+        """Runs SQL in a session of the lake."""
         seat = self._open()
-        own = seat.session
         seat.notes = ()
         with told(seat.near_metrics, query):
             refuse_hidden(query)
@@ -682,6 +686,38 @@ class Lake:
         for name, file in (own or {}).items():
             options += ["--own", f"{name}={Path(file).resolve()}"]
         return program.asked_about(query, self._open().folder, "lookahead", options, (0, 4, 6))
+
+    def sweep(self, query: Callable[..., str], grid: Mapping[str, Sequence[Any]], *, returns: str = "ret",
+              periods: float = 365) -> Result:
+        """Tries a query with each combination of parameters, and says how much of the best result is chance.
+
+        pitlake first records every try in the lake, as `pitlake preregister` does. Then it runs all of them on the version at which
+        this lake stands. A certificate of one of them shows how many tries there were.
+
+        Args:
+            query: Function that takes the parameters by name and returns SQL.
+            grid: Values of each parameter, as lists.
+            returns: Column of the query with the returns of the strategy, one in each period. NULL is left out.
+            periods: Number of periods in a year, to annualise the Sharpe ratio. Default: 365, for daily returns.
+
+        Returns:
+            A row for each combination: the parameters, then `observations, sharpe, deflated_sharpe, tries, query_sha256`. `tries`
+            counts all tries that the lake has recorded. `deflated_sharpe` is the probability that the true Sharpe ratio is above
+            the one that the best of so many tries has by chance.
+
+        >>> def momentum(days):
+        ...     return f"SELECT t AS ts, v / lag(v, {days}) OVER (ORDER BY t) - 1 AS ret FROM points WHERE metric = 'supply/current_pit'"
+        >>> lake.sweep(momentum, {"days": [1, 2]}).columns  # doctest: +SKIP
+        ['days', 'observations', 'sharpe', 'deflated_sharpe', 'tries', 'query_sha256']
+        """
+        from .sweep import sweep_rows
+
+        rows = sweep_rows(self, query, grid, returns, periods)
+        own = self._open().cursor()
+        cells = ", ".join(f"({', '.join('NULL' if value is None else _literal(value) for value in row.values())})" for row in rows)
+        names = ", ".join(map(quote_name, rows[0]))
+        typed = "CAST(sharpe AS DOUBLE) AS sharpe, CAST(deflated_sharpe AS DOUBLE) AS deflated_sharpe"
+        return self._answer(own, f"SELECT * REPLACE ({typed}) FROM (VALUES {cells}) AS tries ({names})", keys=list(grid))
 
     def explain_change(self, file: str | Path, to: str | Path | None = None) -> dict[str, Any]:
         """Explains why a stamped result changed, as `pitlake explain-change` does.

@@ -9,6 +9,7 @@ import { type NoteKey, publicText, readKey, secretText, signedText } from '../..
 import { isBegun } from '../../lake/store/new-lake.ts'
 import { isThere, realPath, writePrivate } from '../../lake/store/files.ts'
 import { outFile } from '../../lake/store/output.ts'
+import { several } from '../../base/figures.ts'
 import { readGiven } from '../cli/context.ts'
 import { keyGiven, keyOption, keyVariable } from './head-check.ts'
 import { tellHead } from './hooks.ts'
@@ -79,19 +80,21 @@ export async function headMade(call: Call, key: NoteKey | undefined) {
 
 export const preregisterCommand = answering({
   viewsAfter: true,
-  args: { '<file>': 'the query, as it will be stamped; `-`: standard input' },
-  details: `Makes a version that names the query by the SHA-256 of its text, before anybody sees its result: certificates tell how
-many queries were named, and whether theirs was. The text itself is not written down.`,
+  args: { '<file...>': 'queries, as they will be stamped, one in each file; `-`: standard input' },
+  details: `preregister makes one version that records the SHA-256 of the text of each query. Do this before you see any result.
+A certificate shows how many queries the lake has recorded, and whether its own query is one of them. The lake does not
+store the texts.
+
+Example: pitlake preregister momentum.sql
+Example: pitlake preregister tries/*.sql`,
   answer: async (call) => {
     await openedLake(call)
-    const [file = ''] = call.args
+    const texts = call.args.map((file) => readGiven(call, file, 'a file with a query'))
     using ledger = await Ledger.open(call.settings.data)
-    const document = await preregister(
-      ledger,
-      readGiven(call, file, 'a file with a query'),
-      lakeWorld(call, 'preregister'),
-    )
-    const { version, count, sha256 } = document
-    return { document, words: () => `named in version ${version} as one of ${count} (${sha256})\n` }
+    const document = await preregister(ledger, texts, lakeWorld(call, 'preregister'))
+    const { queries, count } = document
+    const lines = queries.map(({ sha256, version }) => `recorded in version ${version}: ${sha256}\n`)
+    const total = `the lake has ${several(count, 'preregistered query', 'preregistered queries')}\n`
+    return { document, words: () => [...lines, total].join('') }
   },
 })

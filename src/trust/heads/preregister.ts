@@ -4,25 +4,36 @@ import { sha256 } from '../../lake/ledger/entry.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { storedPreregistered, preregisteredKey, type PreregisteredQuery } from '../../lake/ledger/log.ts'
 
-/** Preregistered query, with the number of all of the lake. */
-export interface NamedQuery extends PreregisteredQuery {
+/** Preregistered queries, in the order in which they were given. */
+export interface Preregistration {
+  /** Hash of the text of each query, and the version that recorded it first. */
+  readonly queries: readonly PreregisteredQuery[]
+  /** Number of all preregistered queries of the lake. */
   readonly count: number
 }
 
-/** Names a query in an entry of its own, before anybody sees its result: its text stays with whoever has it. */
-export async function preregister(ledger: Ledger, query: string, deps: CommitDeps): Promise<NamedQuery> {
+/**
+ * Records queries in one entry, before anybody sees their results. The lake stores the hashes of their texts. Queries
+ * that were recorded earlier keep their version; if all were, no version is made.
+ */
+export async function preregister(
+  ledger: Ledger,
+  texts: readonly string[],
+  deps: CommitDeps,
+): Promise<Preregistration> {
   const { provider } = ledger.head()
   if (provider === null)
     throw usage('preregister', { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
-  const named = sha256(query)
+  const hashes = [...new Set(texts.map((text) => sha256(text)))]
   const draft = async ({ version }: { readonly version: number }) => {
     const queries = storedPreregistered(ledger).map((query) => ({ ...query }))
-    if (queries.some((query) => query.sha256 === named)) return null
-    const state = { [preregisteredKey]: { queries: [...queries, { sha256: named, version }] } }
+    const known = new Set(queries.map((query) => query.sha256))
+    const added = hashes.filter((hash) => !known.has(hash)).map((hash) => ({ sha256: hash, version }))
+    if (added.length === 0) return null
+    const state = { [preregisteredKey]: { queries: [...queries, ...added] } }
     return await Promise.resolve({ job: 'preregister', run: `preregister-${version}`, provider, state })
   }
   await commit(ledger, draft, deps)
-  const queries = storedPreregistered(ledger)
-  const { version = 0 } = queries.find((query) => query.sha256 === named) ?? {}
-  return { sha256: named, version, count: queries.length }
+  const stored = new Map(storedPreregistered(ledger).map((query) => [query.sha256, query]))
+  return { queries: hashes.flatMap((hash) => stored.get(hash) ?? []), count: stored.size }
 }
