@@ -405,7 +405,7 @@ class Lake:
                           follow_renames)
         return self._joined("pit_join", decisions, metric, interval, options)
 
-    def window(self, decisions: Any, metric: str, interval: str = "24h", *, n: int, currency: str | None = None,
+    def window(self, decisions: Any, metric: str, interval: str = "24h", *, n: int | Span, currency: str | None = None,
                exchange: str | None = None, network: str | None = None, component: str | None = None,
                latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False,
                unresolved: str | None = None, vintage: str | None = None, follow_renames: bool = False) -> Result:
@@ -416,7 +416,8 @@ class Lake:
                 and `ts`; in pandas these may be the index. A `ts` without a zone is UTC.
             metric: Path of the metric.
             interval: Interval of the metric. Default: `"24h"`.
-            n: Number of points for each decision, 1 or more.
+            n: Number of points for each decision, 1 or more. Or a span such as `"90 days"`: then the points whose interval ended
+                less than that before `ts`.
             currency: Dimension of the series. Default: the catalogue's. Ignored if the metric has no such dimension.
             exchange: Dimension of the series, as `currency`.
             network: Dimension of the series, as `currency`.
@@ -436,8 +437,6 @@ class Lake:
         >>> lake.window(day, "supply/current_pit", n=2).df()[["nth", "v"]].values.tolist()
         [[1.0, 3.0], [2.0, 2.0]]
         """
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-            raise refusal("window: n", "how many points, 1 or more", repr(n))
         options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, unresolved, vintage,
                           follow_renames)
         return self._joined("window", decisions, metric, interval, options, n)
@@ -785,7 +784,7 @@ class Lake:
         with told(seat.near_metrics):
             return Result(seat, own, own.sql(query), preview=preview, keys=keys, doubts=doubts and partial(doubts, noticed))
 
-    def _joined(self, where: str, decisions: Any, metric: str, interval: str, options: Options, n: int | None = None) -> Result:
+    def _joined(self, where: str, decisions: Any, metric: str, interval: str, options: Options, n: int | Span | None = None) -> Result:
         check_choice("interval", interval, INTERVALS)
         decided = self._decided(where, decisions, TOLD if n is None else (*TOLD, "nth"), None)
         query = join_sql(decided, metric, interval, options, TOLD, n)

@@ -206,10 +206,10 @@ CARRIED = 8
 """So many columns of a caller pass through a join; of more than these each row is found again by its number, which is cheaper."""
 
 
-def join_sql(decided: Decided, metric: str, interval: str, options: Options, told: Sequence[str], n: int | None) -> str:
+def join_sql(decided: Decided, metric: str, interval: str, options: Options, told: Sequence[str], n: int | Span | None) -> str:
     """One metric beside each decision, in their order; its last `n` points where that is said."""
     macro, nth = ("pit_join", "") if n is None else ("pit_window", ", nth")
-    arguments = ", ".join([quote(metric), quote(interval), *([] if n is None else [str(n)]), *options.arguments()])
+    arguments = ", ".join([quote(metric), quote(interval), *([] if n is None else [size_sql(n)]), *options.arguments()])
     if decided.columns <= CARRIED:
         return f"""SELECT * EXCLUDE ({KEY})
 FROM {macro}({decided.table}, {arguments})
@@ -219,6 +219,16 @@ told AS (SELECT {KEY}, {', '.join(told)}{nth} FROM {macro}(_pit_asked, {argument
 SELECT own.* EXCLUDE ({KEY}), told.* EXCLUDE ({KEY})
 FROM {decided.table} AS own JOIN told USING ({KEY})
 ORDER BY {KEY}{nth}"""
+
+
+def size_sql(n: int | Span) -> str:
+    """The SQL of the size of a window: a number of points, or a span."""
+    if isinstance(n, int) and not isinstance(n, bool) and n >= 1:
+        return str(n)
+    size = span_sql("window: n", n) if isinstance(n, (str, timedelta)) else ""
+    if size in ("", "to_seconds(0)") or isinstance(n, timedelta) and n <= timedelta(0):
+        raise wrong("window: n", "how many points, 1 or more, or a span such as 90d", n)
+    return size
 
 
 def decided_sql(table: str, options: Options) -> str:

@@ -1,4 +1,5 @@
 import { usage } from '../base/errors.ts'
+import { parseDuration } from '../base/time.ts'
 import { quote, quoteList, quoteName } from '../lake/store/engine.ts'
 import type { JoinOptions } from './options.ts'
 import {
@@ -21,8 +22,11 @@ export interface Join extends JoinOptions, Pick<Panel, 'decisions'> {
 
 /** Decisions, metric and number of points of `window`. */
 export interface Windowed extends Join {
-  /** Number of points for each decision, 1 or more. */
-  readonly n: number
+  /**
+   * Number of points for each decision, 1 or more; or a span such as `90 days` or `12h`: then the points whose interval
+   * ended less than that before `ts`.
+   */
+  readonly n: number | string
 }
 
 /** Grid of decision times, UTC. */
@@ -46,21 +50,15 @@ export function joinSpec({ metric, ...rest }: Join): PanelSpec {
   return specOf({ ...rest, metrics: [metric] })
 }
 
-/** The SQL of `pit_join`, or of `pit_window` where it is said how many points, over a table of that name. */
-export function joinCallSql(spec: PanelSpec, n: number | undefined, table: string): DecisionsSql {
+/** The SQL of `pit_join`, or of `pit_window` if the points are counted, over a table of that name. */
+export function joinCallSql(spec: PanelSpec, n: number | string | undefined, table: string): DecisionsSql {
   const { metrics, interval, decisions } = spec
-  if (n !== undefined && (!Number.isInteger(n) || n < 1))
-    throw usage('window: n', { expected: 'how many points, 1 or more', got: String(n) })
   const added = n === undefined ? joinedColumns : [...joinedColumns, 'nth']
   if (decisions.kind === 'list') refuseAdded('decisions', 'join', Object.keys(decisions.types), added)
-  const numbers = n === undefined ? [] : [String(n)]
-  const callArguments = [
-    'asked',
-    quote(metrics[0]?.metric ?? ''),
-    quote(interval),
-    ...numbers,
-    ...optionsSql(spec),
-  ].join(', ')
+  const sizes = n === undefined ? [] : [windowSizeSql(n)]
+  const callArguments = ['asked', quote(metrics[0]?.metric ?? ''), quote(interval), ...sizes, ...optionsSql(spec)].join(
+    ', ',
+  )
   const query = [
     `WITH asked AS MATERIALIZED (SELECT ${key}, asset, ts FROM ${quoteName(table)}),`,
     `told AS (SELECT ${key}, ${added.join(', ')} FROM ` +
@@ -70,6 +68,14 @@ export function joinCallSql(spec: PanelSpec, n: number | undefined, table: strin
     `ORDER BY ${key}${n === undefined ? '' : ', nth'}`,
   ].join('\n')
   return { decisions: tableSql(spec, table), query }
+}
+
+/** The size of a window: a number of points, or a span. */
+function windowSizeSql(n: number | string): string {
+  const seconds = typeof n === 'string' ? (parseDuration(n) ?? 0) : 0
+  if (seconds > 0) return `to_seconds(${seconds})`
+  if (typeof n === 'number' && Number.isInteger(n) && n >= 1) return String(n)
+  throw usage('window: n', { expected: 'how many points, 1 or more, or a span such as 90d', got: JSON.stringify(n) })
 }
 
 /** The query for a calendar. */

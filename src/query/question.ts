@@ -53,7 +53,7 @@ export interface JoinQuestion {
   /** A panel with one metric. */
   readonly join: PanelSpec
   /** Number of newest points for each decision; undefined: the newest point with its instants. */
-  readonly n: number | undefined
+  readonly n: number | string | undefined
 }
 
 /** A question for stored points. */

@@ -175,6 +175,48 @@ test('pit_window gives the newest n that the definition knows', async () => {
   )
 })
 
+test('pit_window with a span gives the points that ended less than it before ts', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      stories(metric, '24h'),
+      questions,
+      fc.integer({ min: 1, max: 20 * 24 }),
+      fc.nat(),
+      async (story, question, hours, seed) => {
+        const points = oraclePoints(story)
+        await withStories([story], async (engine) => {
+          const decisions = decisionsFor(points, 5000, seed)
+          await decide(engine, decisions)
+          for (const asked of [{}, question]) {
+            const options = await ask(engine, asked)
+            const rows = await engine.rows(
+              `SELECT * FROM pit_window('d', '${metric}', '24h', '${hours} hours', ${options}) ORDER BY id, nth`,
+            )
+            // Ages are whole microseconds: less than the span is at most a microsecond less.
+            const maxAge = Math.min(asked.maxAge ?? Infinity, hours * 3_600_000_000 - 1)
+            const owing = decisions.flatMap(([asset, ts]) => windowOwed(points, asset, ts, 1000, { ...asked, maxAge }))
+            expect(rows.map(toldBy)).toEqual(owing)
+          }
+        })
+      },
+    ),
+    { numRuns: 2, endOnFailure: true },
+  )
+})
+
+test.each([
+  ["'0 days'", 'n is not positive'],
+  ["'-3 days'", 'n is negative'],
+  ["'half'", 'Could not convert'],
+  ['NULL', 'n is not positive'],
+  ['0', 'n is not positive'],
+])('pit_window refuses %s', async (n, words) => {
+  await withStories([], async (engine) => {
+    await decide(engine, [])
+    await expect(engine.rows(`FROM pit_window('d', '${metric}', '24h', ${n})`)).rejects.toThrow(words)
+  })
+})
+
 test('TIME 56: 10,000 probes: the same rows alone and in company get the same answers', async () => {
   const [story] = fc.sample(stories(metric, '24h'), { numRuns: 1, seed: 5 })
   if (!story) throw new Error('no story')

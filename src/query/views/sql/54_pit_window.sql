@@ -1,7 +1,9 @@
 -- pit_window: every row of a relation with asset and ts, with the last n points of a metric that were knowable at ts.
+--   n is a number of points, or a span such as '90 days': then the points whose interval ended less than that before ts.
 -- columns: those of the caller, then t, available_at, v, o, age, nth (1 is the newest), a row for each point.
 -- law: L1. The points of a series are numbered by t. None above the last interval that can have been known matters, so
---   the numbers right below are looked up; where too few of those were known yet, further ones are, at last all.
+--   the numbers right below are looked up; where too few of those were known yet, further ones are, at last all. A span
+--   has at most so many points as intervals fit into it, so that none of it lies further below.
 CREATE OR REPLACE MACRO pit_window(decisions, metric, "interval", n, currency := NULL, exchange := NULL, network := NULL,
   component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, unresolved := 'value', vintage := 'last',
   follow_renames := false) AS TABLE
@@ -23,7 +25,12 @@ _pit_q AS MATERIALIZED (
   ASOF JOIN _pit_p AS p ON x.asset = p.asset AND x.reach >= p.t
 ),
 _pit_size AS MATERIALIZED (
-  SELECT CASE WHEN CAST(n AS BIGINT) > 0 THEN CAST(n AS BIGINT) ELSE CAST(error('n is not positive') AS BIGINT) END AS n
+  SELECT CASE WHEN size.points > 0 THEN size.points WHEN size.span > 0 THEN size.span // {{length "interval"}} + 1
+    ELSE CAST(error('n is not positive') AS BIGINT) END AS n, size.span
+  FROM (
+    SELECT whole.points, CASE WHEN whole.points IS NULL THEN {{micros n}} END AS span
+    FROM (SELECT TRY_CAST(CAST(n AS VARCHAR) AS BIGINT) AS points) AS whole
+  ) AS size
 ),
 _pit_first AS MATERIALIZED (
   SELECT q._pit_i, p.number FROM (SELECT q.*, unnest(range(s.n + 3)) AS back FROM _pit_q AS q, _pit_size AS s) AS q
@@ -31,7 +38,7 @@ _pit_first AS MATERIALIZED (
 ),
 _pit_short AS MATERIALIZED (
   SELECT q.* FROM _pit_q AS q LEFT JOIN (SELECT f._pit_i, count(*) AS found FROM _pit_first AS f GROUP BY f._pit_i) AS f USING (_pit_i), _pit_size AS s
-  WHERE q.top > s.n + 3 AND coalesce(f.found, 0) < s.n
+  WHERE q.top > s.n + 3 AND coalesce(f.found, 0) < s.n AND s.span IS NULL
 ),
 _pit_second AS MATERIALIZED (
   SELECT q._pit_i, p.number FROM (SELECT q.*, unnest(range(4 * s.n + 100)) AS back FROM _pit_short AS q, _pit_size AS s) AS q
@@ -67,6 +74,6 @@ _pit_all AS NOT MATERIALIZED (
 SELECT x.* EXCLUDE (_pit_k, _pit_i), a._pit_t AS t, a._pit_a AS available_at, a._pit_v AS v, a._pit_o AS o,
   to_microseconds(a._pit_age) AS age, a._pit_nth AS nth
 FROM _pit_x AS x LEFT JOIN (
-  SELECT * FROM _pit_all WHERE {{fresh}} AND CASE WHEN {{unresolved}} THEN _pit_newest IS DISTINCT FROM '' ELSE true END
+  SELECT * FROM _pit_all, _pit_size AS s WHERE {{fresh}} AND (s.span IS NULL OR _pit_age < s.span) AND CASE WHEN {{unresolved}} THEN _pit_newest IS DISTINCT FROM '' ELSE true END
 ) AS a ON a._pit_i = x._pit_i;
-COMMENT ON MACRO TABLE pit_window IS 'pit_window(decisions, metric, interval, n): each row of a table or view with asset and ts, with the last n points that were knowable at ts, one row each; nth 1 is the newest. Give the decisions an id to group by. Options as pit_join.';
+COMMENT ON MACRO TABLE pit_window IS 'pit_window(decisions, metric, interval, n): each row of a table or view with asset and ts, with the last n points that were knowable at ts, one row each; nth 1 is the newest. n may be a span such as ''90 days''. Give the decisions an id to group by. Options as pit_join.';
