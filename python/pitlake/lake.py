@@ -453,7 +453,8 @@ class Lake:
             metric: Path of the metric.
             from_interval: Interval of the finer points, such as `"24h"`.
             to_interval: Interval of the answer, such as `"1w"`.
-            agg: Aggregate: `"mean"` (default), `"sum"`, `"median"`, `"min"`, `"max"`, `"first"` or `"last"`.
+            agg: Aggregate: `"mean"` (default), `"sum"`, `"median"`, `"min"`, `"max"`, `"first"` or `"last"`. With
+                `"ohlc"` the answer has the columns `open, high, low, close` instead of `v`.
             assets: Assets. Default: all.
             currency: Dimension of the series. Default: all.
             exchange: Dimension of the series. Default: all.
@@ -481,15 +482,16 @@ class Lake:
             raise refusal("resample: min_parts", "how many parts, 1 or more", repr(min_parts))
         options = Options(currency, exchange, network, component, skip_nulls=skip_nulls, follow_renames=follow_renames)
         own = self._open().cursor()
-        arguments = [quote(metric), quote(from_interval), quote(to_interval), quote(agg), *options.arguments()]
+        arguments = [quote(metric), quote(from_interval), quote(to_interval), *([] if agg == "ohlc" else [quote(agg)]), *options.arguments()]
         arguments += [f"{name} := {utc_at(own, name, end)}" for name, end in (("since", since), ("until", until)) if end is not None]
         arguments += [] if min_parts is None else [f"min_parts := {min_parts}"]
         wanted = "" if assets is None else f" WHERE asset IN ({listed(assets)})"
-        query = f"SELECT * FROM resample({', '.join(arguments)}){wanted} ORDER BY asset, currency, exchange, network, t"
+        query = f"SELECT * FROM {'bars' if agg == 'ohlc' else 'resample'}({', '.join(arguments)}){wanted} ORDER BY asset, currency, exchange, network, t"
         asked = of_metric(metric, from_interval, [] if assets is None else [assets] if isinstance(assets, str) else list(assets),
                           options.dimensions(), component=component, everywhere=True)
 
-        return self._answer(own, query, keys=("t", "asset"), doubts=lambda noticed, frame: noticed.of_empty_column(frame, "v", asked))
+        return self._answer(own, query, keys=("t", "asset"), doubts=lambda noticed, frame: noticed.of_empty_column(
+            frame, "close" if agg == "ohlc" else "v", asked))
 
     def calendar(self, since: Moment, until: Moment, step: Span = "1 day", assets: Names | None = None) -> Result:
         """Makes a grid of decision times, UTC.

@@ -80,7 +80,7 @@ def step_sql(step: Span) -> str:
 
 
 DIMENSIONS = ("currency", "exchange", "network")
-AGGREGATES = ("mean", "sum", "median", "min", "max", "first", "last")
+AGGREGATES = ("mean", "sum", "median", "min", "max", "first", "last", "ohlc")
 FIELDS = ("v", "o", "t", "available_at", "age")
 MEMBER = ("asset", "product_id", "name", "symbol", "isin", "status", "issuer_id", "asset_id", "valid_from", "assumed")
 UNIVERSE = ("product_id", "name", "symbol", "isin", "status", "issuer_id", "issuer_name", "issuer_status", "jurisdiction",

@@ -135,7 +135,7 @@ async function judgeWords(engine: Engine, statement: string, probe: string, macr
 }
 
 /** The macros with options, and those that they have. */
-const timeMacros: ReadonlySet<string> = new Set(['pit_join', 'pit_long', 'pit_window', 'resample', 'calendar'])
+const timeMacros: ReadonlySet<string> = new Set(['pit_join', 'pit_long', 'pit_window', 'resample', 'bars', 'calendar'])
 const macroOptions: ReadonlySet<string> = new Set([
   ...Object.keys(joinOptions),
   'agg',

@@ -96,7 +96,10 @@ export interface Resample {
   readonly fromInterval: string
   /** Interval of the answer, such as `1w`. */
   readonly toInterval: string
-  /** Aggregate: `mean` (default), `sum`, `median`, `min`, `max`, `first` or `last`. */
+  /**
+   * Aggregate: `mean` (default), `sum`, `median`, `min`, `max`, `first` or `last`. With `ohlc` the answer has the columns
+   * `open, high, low, close` instead of `v`.
+   */
   readonly agg?: string
   /** Assets. Default: all. */
   readonly assets?: readonly string[]
@@ -125,16 +128,18 @@ export function resampleSql({ metric, fromInterval, toInterval, agg = 'mean', as
   const { skipNulls = false, followRenames = false, minParts, ...texts } = options
   if (minParts !== undefined && (!Number.isInteger(minParts) || minParts < 1))
     throw usage('resample: minParts', { expected: 'a number of parts, 1 or more', got: String(minParts) })
+  const isBars = agg === 'ohlc'
   const names = ['currency', 'exchange', 'network', 'component', 'since', 'until'] as const
   const callArguments = [
-    ...[metric, fromInterval, toInterval, agg].map(quote),
+    ...[metric, fromInterval, toInterval, ...(isBars ? [] : [agg])].map(quote),
     ...names.flatMap((name) => (texts[name] === undefined ? [] : [`${name} := ${quote(texts[name])}`])),
     ...(skipNulls ? ['skip_nulls := true'] : []),
     ...(followRenames ? ['follow_renames := true'] : []),
     ...(minParts === undefined ? [] : [`min_parts := ${minParts}`]),
   ]
   const wanted = assets === undefined ? '' : ` WHERE asset IN (SELECT unnest(${quoteList(assets)}))`
-  return `SELECT * FROM resample(${callArguments.join(', ')})${wanted} ORDER BY asset, currency, exchange, network, t`
+  const call = `${isBars ? 'bars' : 'resample'}(${callArguments.join(', ')})`
+  return `SELECT * FROM ${call}${wanted} ORDER BY asset, currency, exchange, network, t`
 }
 
 /** The query for every version ever known of the records of a registry resource. */

@@ -194,7 +194,7 @@ export function computedIn(root: unknown): string | undefined {
     name === 'pit_universe' && (aliasOf(node) === 'members' || (at === 1 && aliasOf(node) === ''))
   const computed = ({ name, arguments: operands }: Call): boolean =>
     operands.some((node, at) => (isCondition(name, node, at) ? asks(node) : !isPlain(node)))
-  return [...callsIn(root)].find((call) => /^(?:pit_\w+|resample)$/.test(call.name) && computed(call))?.name
+  return [...callsIn(root)].find((call) => /^(?:pit_\w+|resample|bars)$/.test(call.name) && computed(call))?.name
 }
 
 /** Whether a value stands there as it is: a constant, a name, a list of some, a length of time. */

@@ -126,10 +126,13 @@ const notes = [
 const macros: Readonly<Record<string, readonly string[]>> = {
   pit_join: joined.map((options) => `'{d}', ${options}`),
   pit_long: lists.map((options) => `'{d}', ${options}`),
-  pit_window: joined.map((options) => `'{d}', ${options.replace(/^('[^']*', '[^']*')/, '$1, 4')}`),
+  pit_window: joined.flatMap((options) =>
+    ['4', `'4 days'`].map((size) => `'{d}', ${options.replace(/^('[^']*', '[^']*')/, `$1, ${size}`)}`),
+  ),
   pit_universe: [`'{d}'`, `'{d}', issuer_status = 'active' AND len(deployments) < 3`],
   pit_registry: [`'{d}'`],
   resample: resampled,
+  bars: resampled.map((options) => options.replace(/^('[^']*', '[^']*', '[^']*'), '[^']*'/, '$1')),
   revisions: [`'${revised}'`],
   unresolved: [`['${plain}', '${supply}', 'price_usd'], '24h'`],
   question_notes: notes.map((asked) => `'${JSON.stringify(asked)}'`),
@@ -163,7 +166,8 @@ export async function probesOf(engine: Engine, left: readonly string[]): Promise
       .flatMap((name) => {
         const asked = macros[name]
         if (asked === undefined) throw new Error(`nobody asks ${name}: test/helpers/probes.ts`)
-        const answers = name === 'resample' ? 'r.v' : /^pit_(?!universe|registry)/.test(name) ? 'r.t' : '*'
+        const coarse = { resample: 'r.v', bars: 'r.close' }[name]
+        const answers = coarse ?? (/^pit_(?!universe|registry)/.test(name) ? 'r.t' : '*')
         return asked.map((options) => {
           const call = `${name}(${options})`
           return { ...probe(call, name === 'question_notes' ? ofNothing(call) : `FROM ${call}`, answers), turn: 24 }

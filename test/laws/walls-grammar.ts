@@ -98,6 +98,7 @@ export const macroNames = [
   'pit_universe',
   'pit_registry',
   'resample',
+  'bars',
   'unresolved',
   'calendar',
   'sessions',
@@ -339,12 +340,13 @@ export class Grammar {
         }
       case 'pit_registry':
         return { needed: { decisions: this.#decisions() }, free: {} }
+      case 'bars':
       case 'resample': {
         const [from, to] = this.#one(['10m', '1h'], ['1h', '24h'], ['24h', '1w'], ['24h', '1month'])
         const parts = this.#chance(0.5) ? { min_parts: '1' } : {}
         return {
           needed: { metric: text(everyInterval), from_interval: text(from), to_interval: text(to) },
-          free: { agg: text(this.#one(...aggregates)), ...parts },
+          free: { ...(name === 'resample' && { agg: text(this.#one(...aggregates)) }), ...parts },
         }
       }
       case 'unresolved':

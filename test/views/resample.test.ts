@@ -187,3 +187,33 @@ test('a pointer that leads nowhere is never complete; mistakes are errors', asyn
     await expect(engine.rows(`FROM resample('${nested}', '24h', '1w', min_parts := 0)`)).rejects.toThrow(/not positive/)
   })
 })
+
+test('bars are the first, largest, smallest and last part of each coarse interval, as resample gives them', async () => {
+  const first = Date.UTC(2024, 1, 1) * 1000
+  const cells = fc.array(cell, { minLength: 24 * 30, maxLength: 24 * 30 })
+  for (const hourly of fc.sample(cells, { seed: 19, numRuns: 3 })) {
+    await withJoins(pointsOf(plain, '1h', first, hourly), async (engine) => {
+      for (const to of ['24h', '1w'] as const)
+        for (const options of [
+          '',
+          ', skip_nulls := true, min_parts := 4',
+          `, since := '2024-02-05', until := '2024-02-20'`,
+        ]) {
+          const columns = 'metric, asset, interval, currency, exchange, network, t, available_at, parts, complete'
+          const values = { open: 'first', high: 'max', low: 'min', close: 'last' }
+          const resampled = Object.entries(values).map(
+            ([name, agg]) => `(FROM resample('${plain}', '1h', '${to}', '${agg}'${options})) AS ${name}`,
+          )
+          const joined = resampled.map((relation, n) =>
+            n === 0 ? relation : `JOIN ${relation} ON ${relation.split(' ').at(-1)}.t = open.t`,
+          )
+          const owed = await engine.rows(
+            `SELECT ${columns.replaceAll(/\w+/g, 'open."$&"')}, open.v AS open, high.v AS high, low.v AS low, close.v AS close
+             FROM ${joined.join(' ')} ORDER BY t`,
+          )
+          expect(owed.length).toBeGreaterThan(1)
+          expect(await engine.rows(`FROM bars('${plain}', '1h', '${to}'${options}) ORDER BY t`)).toEqual(owed)
+        }
+    })
+  }
+})

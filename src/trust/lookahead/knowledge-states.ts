@@ -202,7 +202,7 @@ async function pollsOf({ session, text, kind }: Subject): Promise<string | null>
   return all(named.length > 0 ? named : tables)
 }
 
-const namesPoints = /\b(?:points|components|series|price_usd|resample|pit_(?!universe)\w+|query_table)\b/i
+const namesPoints = /\b(?:points|components|series|price_usd|resample|bars|pit_(?!universe)\w+|query_table)\b/i
 
 /** The FROM and WHERE of the points that are read, as far as the text and the plan tell: at least all that are. */
 async function pointsRead(subject: Subject): Promise<string> {

@@ -27,13 +27,13 @@ _pit_compared AS MATERIALIZED (
 ),
 _pit_calls AS (
   SELECT s, id, place, called, {'pit_join': ['decisions', 'metric', 'interval'], 'pit_long': ['decisions', 'metric', 'interval'],
-    'pit_window': ['decisions', 'metric', 'interval', 'n'], 'resample': ['metric', 'interval', 'to_interval', 'agg']} AS parameters
-  FROM _pit_nodes WHERE called IN ('pit_join', 'pit_long', 'pit_window', 'resample')
+    'pit_window': ['decisions', 'metric', 'interval', 'n'], 'resample': ['metric', 'interval', 'to_interval', 'agg'], 'bars': ['metric', 'interval', 'to_interval']} AS parameters
+  FROM _pit_nodes WHERE called IN ('pit_join', 'pit_long', 'pit_window', 'resample', 'bars')
 ),
 _pit_given AS (
   SELECT c.s, c.id, a.id AS n, a.node, a.place, coalesce(a.text, a.named) AS text,
     CASE a.alias WHEN 'metrics' THEN 'metric' WHEN 'from_interval' THEN 'interval' ELSE nullif(a.alias, '') END AS own,
-    CASE c.called WHEN 'resample' THEN c.parameters.resample WHEN 'pit_window' THEN c.parameters.pit_window ELSE c.parameters.pit_join END AS parameters
+    CASE c.called WHEN 'resample' THEN c.parameters.resample WHEN 'bars' THEN c.parameters.bars WHEN 'pit_window' THEN c.parameters.pit_window ELSE c.parameters.pit_join END AS parameters
   FROM _pit_calls AS c JOIN _pit_nodes AS a ON a.s = c.s AND a.owner = c.place
 ),
 _pit_arguments AS MATERIALIZED (

@@ -61,7 +61,7 @@ const tableFunctions: ReadonlySet<string> = words('unnest range generate_series'
 
 /** The lake's own macros, which the shadow catalogue knows. */
 const lakeMacros: ReadonlySet<string> = words(
-  'calendar sessions resample pit_join pit_long pit_window pit_universe lake_version lake_digest',
+  'calendar sessions resample bars pit_join pit_long pit_window pit_universe lake_version lake_digest',
 )
 
 const knownLists = [pureFunctions, pureMacros, pureAggregates, windowFunctions, tableFunctions, lakeMacros]

@@ -255,6 +255,15 @@ const macrosUnder = (settings: ReadonlySet<Assumption>): readonly string[] => [
       to_interval, agg,
       currency, exchange, network, component, CAST(skip_nulls AS VARCHAR), CAST(min_parts AS VARCHAR), since, until,
       follow_renames)`,
+  `CREATE MACRO bars(metric, from_interval, to_interval, currency := NULL, exchange := NULL, network := NULL,
+    component := NULL, skip_nulls := false, min_parts := NULL, since := NULL, until := NULL,
+    follow_renames := false) AS TABLE
+    SELECT p.metric, p.asset, p."interval", p.currency, p.exchange, p.network, p.t, p.available_at, p.parts,
+      p.complete, p.v AS open, p.v AS high, p.v AS low, p.v AS close
+    FROM proof_coarse AS p WHERE p.metric = CAST(metric AS VARCHAR) AND p.asked = concat(from_interval,
+      to_interval, 'bars',
+      currency, exchange, network, component, CAST(skip_nulls AS VARCHAR), CAST(min_parts AS VARCHAR), since, until,
+      follow_renames)`,
   `CREATE MACRO lake_version() AS (SELECT version FROM lake_info)`,
   `CREATE MACRO lake_digest() AS (SELECT CAST(version AS VARCHAR) FROM lake_info)`,
 ]
