@@ -82,7 +82,7 @@ test('the Python of the README and of the quick start works from the root', (con
   const own = { ...env, PYTHONPATH: join(root, 'python') }
   const line = elsewhere[1]?.replace('.venv/bin/python', python) ?? ''
   const told = spawnSync('bash', ['-c', line], { cwd: root, env: own, encoding: 'utf8' })
-  expect(told.stdout, told.stderr).toMatch(/\[\d+ rows x 17 columns\]/)
+  expect(told.stdout, told.stderr).toMatch(/\[\d+ rows x 18 columns\]/)
   const sound = 'assert len(frame) > 300 and frame.notna().mean().min() > 0.9 and len(frame.columns) == 4; del frame'
   const both = ['README.md', 'docs/tutorials/quick-start.md'].map(
     (name) => `${blocks(page(name), 'python')[0]}\n${sound}\n`,
