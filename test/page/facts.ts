@@ -27,6 +27,7 @@ export function standing(changes: Partial<LakeStanding> = {}): LakeStanding {
     windows: { covered: 3, empty: 1, unsupported: 1, failed: 0, not_requested: 0 },
     holes: { longest: null, later: 0, begins: null },
     not_requested: { series: 0, windows: 0, since: null },
+    unselected: 0,
     gaps: 2,
     pending: 1,
     violations: 0,

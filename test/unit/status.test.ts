@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { statusInWords } from '../../src/interfaces/commands/status.ts'
 import { registrySnapshot, registrySync } from '../../src/sources/registry/snapshot-and-sync.ts'
+import { alarmsOf } from '../../src/interfaces/report/alarms.ts'
 import { auditAvailability } from '../../src/trust/availability-audit.ts'
 import { type LakeStanding, readStanding } from '../../src/interfaces/report/status.ts'
 import { readStatusPage, type StatusPage } from '../../src/interfaces/report/status-page.ts'
@@ -88,6 +89,21 @@ test('after a fetch everything due is there; two days later it is behind, and sa
     rig.clock.now += 2 * day
     await rig.fetch(selection)
     expect((await looked(rig.root, noon + 2 * day)).standing.freshness.behind).toBe(0)
+  }))
+
+test('a series that select no longer names is counted, and never behind', async () =>
+  withRig(noon, async (rig) => {
+    await rig.fetch(selection)
+    const later = noon + 20 * day
+    const input = inputOf(rig.root, later)
+    const select = [{ assets: ['BTC'], paths: ['supply/current_pit'] }]
+    using ledger = await Ledger.openToRead(rig.root)
+    const { standing } = await readStanding(ledger, { ...input, settings: { ...input.settings, select } })
+    expect(standing.unselected).toBe(1)
+    expect(standing.freshness.behind).toBe(1)
+    const { stale } = await alarmsOf(ledger, { ...input, settings: { ...input.settings, select } })
+    expect(stale.flatMap((line) => ('metric' in line ? [line.metric] : []))).toEqual(['supply/current_pit'])
+    expect((await readStanding(ledger, input)).standing).toMatchObject({ unselected: 0, freshness: { behind: 2 } })
   }))
 
 test('the picture of lags shows what the audit counts: history from before a launch is no lag', async () =>

@@ -135,6 +135,10 @@ export function statusInWords(standing: LakeStanding, data: string): string {
       'fresh',
       `${formatCount(fresh)} series, ${formatCount(pending)} pending, ${late}, ${formatCount(stopped)} stopped`,
     ],
+    standing.unselected > 0 && [
+      'not selected',
+      `${several(standing.unselected, 'series', 'series')} that select no longer names, not judged`,
+    ],
     ['newest', standing.newest ?? 'none'],
     ['gaps', `${several(standing.gaps, 'window')}, ${formatCount(standing.pending)} pending`],
     ['windows', states.join(', ')],

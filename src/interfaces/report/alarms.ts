@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Check, lateFor } from '../../catalog/health.ts'
 import type { MetricsProvider } from '../../sources/metrics/api.ts'
+import { selectedSeries } from '../../sources/metrics/prepare.ts'
 import { loadCoverage, storedSeries, storedWeekStart } from '../../lake/ledger/index-queries.ts'
 import type { CoverageRow } from '../../lake/ledger/entry.ts'
 import { isWatched } from '../../lake/ledger/run-queries.ts'
@@ -67,7 +68,8 @@ export async function alarmsOf(ledger: Ledger, input: AlarmsInput) {
   const { version, provider } = ledger.head()
   const series = storedSeries(ledger).values()
   const coverage = loadCoverage(ledger)
-  const judged = judgeSeries(series, coverage, new Map(), catalogue, now, storedWeekStart(ledger))
+  const selected = await selectedSeries(ledger, input)
+  const judged = judgeSeries(series, coverage, new Map(), catalogue, now, storedWeekStart(ledger), selected)
   const reasons = runReasons(ledger, coverage, check)
   const isExplained = reasons.some(({ kind }) => kind !== 'held_back')
   const { late: all, stopped } = lateOf(judged, check, defaultMaxLate(ledger, check))

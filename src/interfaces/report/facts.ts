@@ -34,7 +34,8 @@ import { observedAgain, type ObservedAgain } from '../../lake/ledger/lost-points
 import { holderOf, isFree } from '../../lake/store/lock.ts'
 import { mirrorOf } from '../../lake/store/marker.ts'
 import type { MetricsProvider } from '../../sources/metrics/api.ts'
-import { notAsked, pendingAsks, selectedOf } from '../../sources/metrics/prepare.ts'
+import { notAsked, pendingAsks, selectedOf, selectedSeries } from '../../sources/metrics/prepare.ts'
+import { isOwnPath } from '../../sources/points/own-rows.ts'
 import { mappingRemedy, selectedPlaceholders, unmappedInWords } from '../../sources/metrics/unmapped.ts'
 import { readRefusal } from '../../lake/ledger/refusals.ts'
 import { type ListedRefusal, refusals } from '../../lake/ledger/violations.ts'
@@ -279,6 +280,8 @@ export interface StatusFacts extends ProviderFacts, VersionFacts {
   readonly coverage: CoverageCounts
   /** Series by the state of their newest point. */
   readonly freshness: FreshnessCounts
+  /** Series of the provider that `select` no longer names. They are not judged. */
+  readonly unselected: number
   /** Windows that `verify` requested again. */
   readonly verified: VerifiedFact
   /** Changes of the types of values of metrics. */
@@ -364,7 +367,9 @@ export async function readStatusFacts(
   const counts = summary(ledger)
   const coverage = loadCoverage(ledger)
   const verified = storedVerified(ledger)
-  const series = judgeSeries(storedSeries(ledger).values(), coverage, verified, catalogue, now, storedWeekStart(ledger))
+  const selected = await selectedSeries(ledger, input)
+  const stored = [...storedSeries(ledger).values()]
+  const series = judgeSeries(stored, coverage, verified, catalogue, now, storedWeekStart(ledger), selected)
   const arrivals = await arrivalsFor(ledger, input, counts.points)
   const findings = await findingsIfReadable(ledger)
   const refused = refusals(ledger)
@@ -375,6 +380,7 @@ export async function readStatusFacts(
     ...plain(counts, head),
     coverage: countCoverage(series),
     freshness: countFresh(series),
+    unselected: stored.filter(({ id, metric }) => selected?.has(id) === false && !isOwnPath(metric)).length,
     verified: verifiedOf(ledger),
     schema_changes: countValueChanges(ledger),
     refused: refusedOf(refused),

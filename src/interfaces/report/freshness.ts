@@ -34,7 +34,7 @@ export interface SeriesStanding {
   readonly failing: boolean
   /** Where what is held was asked again with the same answer. */
   readonly verified: readonly Window[]
-  /** Null for a series without points, and for one that was withdrawn. */
+  /** Null for a series without points, and for one that was withdrawn or is no longer selected. */
   readonly fresh: Freshness | null
   /** For how long its next point has been due without being asked for, in seconds. */
   readonly overdue: number
@@ -50,6 +50,8 @@ export function judgeSeries(
   catalogue: Catalogue,
   now: Instant,
   weekStart: Weekday,
+  /** Series that fetches still request; null: all. Nothing more is due of others. */
+  selected: ReadonlySet<string> | null = null,
 ): SeriesStanding[] {
   const horizons = new Map<string, Instant>()
   return [...series].map((standing) => {
@@ -64,6 +66,7 @@ export function judgeSeries(
       endpoint,
       horizon,
       now,
+      isSelected: selected?.has(standing.id) ?? true,
     })
   })
 }
@@ -74,6 +77,8 @@ interface Against {
   readonly endpoint: Endpoint | undefined
   readonly horizon: Instant
   readonly now: Instant
+  /** Whether fetches still request the series. */
+  readonly isSelected: boolean
 }
 
 function judge(
@@ -100,8 +105,9 @@ function judge(
   const isUserData = isOwnPath(metric)
   const withdrawn =
     isUserData || rows.some((row) => row.until > reached && row.state === 'unsupported' && isOfHeld(row.reason))
-  // Of what was withdrawn nothing more is due, nor of own data, which come when somebody brings them.
-  const due = { since: first_t, until: withdrawn ? reached : Math.max(reached, against.horizon) }
+  // Nothing more is due of a series that was withdrawn or is no longer selected, nor of user data.
+  const isComplete = withdrawn || !against.isSelected
+  const due = { since: first_t, until: isComplete ? reached : Math.max(reached, against.horizon) }
   const coveredRows = rows.filter((row) => row.state === 'covered' && row.reason === null)
   const failed = rows.filter((row) => row.state === 'failed')
   const same = verified.filter((row) => row.result === 'identical')
@@ -112,7 +118,7 @@ function judge(
     failed: intersect([due], failed),
     failing: failed.some(({ since, until }) => since <= reached && until > reached),
     verified: intersect(coveredRows, same),
-    ...(withdrawn ? { fresh: null, ...inTime } : freshness(reached, interval, rows, against)),
+    ...(isComplete ? { fresh: null, ...inTime } : freshness(reached, interval, rows, against)),
   }
 }
 

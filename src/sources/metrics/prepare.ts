@@ -294,6 +294,16 @@ function isValid(check: () => void): boolean {
   }
 }
 
+/** Ids of the series that `select` names now; null if it names none, or if that cannot be known: then all count. */
+export async function selectedSeries(
+  ledger: Ledger,
+  { settings, catalogue }: MetricsProvider,
+): Promise<ReadonlySet<string> | null> {
+  if (settings.select.length === 0) return null
+  const chosen = await unlessUnlisted(withListedAssets(settings.select, ledger).then((all) => expand(catalogue, all)))
+  return chosen === null ? null : new Set(chosen.map(({ series }) => series.id))
+}
+
 /** What of these rows lies in what is selected now; all of them where nothing is. */
 export async function selectedOf(
   ledger: Ledger,
