@@ -17,7 +17,8 @@ export function goldenQueries(
   fragments: Readonly<Record<string, string | ((rest: string) => string)>> = {},
 ): GoldenCase[] {
   const put = (whole: string, name: string, rest = ''): string => {
-    const fragment = fragments[name] ?? whole
+    const fragment = fragments[name]
+    if (fragment === undefined) throw new Error(`${path}: no fragment for ${whole}`)
     return typeof fragment === 'string' ? fragment : fragment(rest)
   }
   const [, ...cases] = readFileSync(new URL(`../golden/${path}.sql`, import.meta.url), 'utf8')
