@@ -44,7 +44,7 @@ export async function withJoins<T>(
   return await work(engine)
 }
 
-const own = new Set(['calendar', 'resample', 'bars', 'pit_join', 'pit_long', 'pit_window', 'unresolved'])
+const own = new Set(['calendar', 'sessions', 'resample', 'bars', 'pit_join', 'pit_long', 'pit_window', 'unresolved'])
 
 async function writeLedger(engine: Engine, root: string, table: string, rows: readonly AskedWindow[]): Promise<string> {
   const out = join(root, `${table}.parquet`)
