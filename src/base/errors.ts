@@ -1,4 +1,4 @@
-/** How a run ended, in the words of the exit codes. */
+/** The outcomes of a run other than success, named after the exit codes. */
 export type ErrorKind = 'unexpected' | 'usage' | 'unauthorised' | 'integrity' | 'stopped' | 'incomplete' | 'busy'
 
 const exitCodes = {
@@ -11,7 +11,7 @@ const exitCodes = {
   busy: 7,
 } as const satisfies Readonly<Record<ErrorKind, number>>
 
-/** How a process ends that did not do all; 0 is the other. */
+/** Exit code of a process that did not complete everything; 0 is the success code. */
 type ExitCode = (typeof exitCodes)[ErrorKind]
 
 /** The meaning of each exit code, for people. */
@@ -26,15 +26,15 @@ export const exitMeanings: Readonly<Record<ExitCode | 0, string>> = {
   7: 'another job is running',
 }
 
-/** Which of several exit codes a run ends with: the first of these that occurred, else 0. */
+/** Exit codes in order of gravity: of several, a run ends with the first that occurred, or with 0 if none did. */
 const byWeight: readonly number[] = [4, 3, 1, 2, 6, 5, 7]
 
-/** The exit code of a run that did several things; 0 for none. */
+/** Returns the exit code of a run with several results: that of the gravest; 0 for none. */
 export function gravest(codes: readonly number[]): number {
   return byWeight.find((code) => codes.includes(code)) ?? codes.find((code) => code !== 0) ?? 0
 }
 
-/** The parts of a message: what it is about, what was wanted, what came instead, what to type next. */
+/** The parts of a message: its subject, the expected value, the actual value, the command to type next. */
 export interface Complaint {
   readonly subject: string
   readonly expected?: string | undefined
@@ -43,7 +43,7 @@ export interface Complaint {
   readonly cause?: unknown
 }
 
-/** Adds one complaint to those that are told together. */
+/** Adds one complaint to those that are reported together. */
 export type Complain = (subject: string, expected: string, got: string, next?: string) => void
 
 /** The endings after which a person has to do something about the lake: their messages name the next command. */
@@ -51,7 +51,7 @@ export type AdvisedKind = 'integrity' | 'incomplete' | 'busy'
 export type Advised = Complaint & { readonly next: string }
 
 /**
- * The one error class. Its message states what was expected, what was given and what helps, a line for each complaint.
+ * The one error class. Its message has a line for each complaint: the expected value, the given value and a remedy.
  * `kind` is the kind of the exit code, such as `usage` or `stopped`.
  */
 export class LakeError extends Error {
@@ -70,8 +70,8 @@ export class LakeError extends Error {
 }
 
 /**
- * What a run ends with that found several things wrong: the kind of the gravest, and every complaint, the gravest
- * first.
+ * Combines the errors of a run into one, with the kind of the gravest and every complaint, gravest first; null for
+ * none.
  */
 export function gravestOf(found: readonly (LakeError | null)[]): LakeError | null {
   const errors = found.filter((error) => error !== null)
@@ -83,7 +83,7 @@ export function gravestOf(found: readonly (LakeError | null)[]): LakeError | nul
   return new LakeError(first.kind, all as readonly Advised[])
 }
 
-/** The usual complaint of a command: exit code 2, nothing written. */
+/** Builds the usual error of a command: exit code 2, nothing written. */
 export function usage(
   subject: string,
   parts: { expected?: string | undefined; got?: string | undefined; next?: string | undefined; cause?: unknown } = {},
@@ -91,18 +91,18 @@ export function usage(
   return new LakeError('usage', { subject, ...parts })
 }
 
-/** The complaint about something of the user's that the system does not let be read. */
+/** Builds the error about a file or folder of the user that the system does not allow pitlake to read. */
 export function unreadable(subject: string, expected: string, cause: unknown): LakeError {
   const { code } = cause as { readonly code?: string }
   return usage(subject, { expected, got: code ?? String(cause), cause })
 }
 
-/** The process exit code of whatever was thrown; what is not a LakeError is unexpected. */
+/** Returns the process exit code for a thrown value; anything that is not a LakeError counts as unexpected. */
 export function exitCode(error: unknown): number {
   return error instanceof LakeError ? exitCodes[error.kind] : exitCodes.unexpected
 }
 
-/** What is wrong, without what to do about it: `subject: expected …, got …`. */
+/** Describes the problem without a remedy: `subject: expected …, got …`. */
 export function reasonIn(complaint: Complaint): string {
   const parts: string[] = []
   if (complaint.expected !== undefined) parts.push(`expected ${complaint.expected}`)
@@ -110,7 +110,7 @@ export function reasonIn(complaint: Complaint): string {
   return parts.length === 0 ? complaint.subject : `${complaint.subject}: ${parts.join(', ')}`
 }
 
-/** One line: the reason, then what to do. */
+/** Formats a complaint as one line: the reason, then the command to type next. */
 function sentence(complaint: Complaint): string {
   const body = reasonIn(complaint)
   const line = complaint.next === undefined ? body : `${body}; ${complaint.next}`

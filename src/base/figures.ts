@@ -1,18 +1,21 @@
 import { visible } from './visible-text.ts'
 import { day, hour, minute } from './time.ts'
 
-/** `1,234,567.5`, at most three decimals. To set up the formatter of a locale takes longer than all lines of a run. */
+/**
+ * Formats a number as `1,234,567.5`, with at most three decimals. Without `Intl`, because setting up its formatter
+ * takes longer than all lines of a run.
+ */
 export function number(value: number): string {
   const [integer = '', ...decimals] = String(Math.round(value * 1000) / 1000).split('.')
   return [integer.replaceAll(/\B(?=(?:\d{3})+$)/g, ','), ...decimals].join('.')
 }
 
-/** `1,234,567`. */
+/** Formats a count as `1,234,567`. */
 export function formatCount(count: number): string {
   return number(Math.round(count))
 }
 
-/** `725 k`, `1.16 M`: three digits that fit into a small place. */
+/** Formats a count with three digits, for narrow columns: `725 k`, `1.16 M`. */
 export function brief(count: number): string {
   for (const [size, unit] of [
     [1e9, 'G'],
@@ -26,7 +29,7 @@ export function brief(count: number): string {
   return formatCount(count)
 }
 
-/** A share in per cent that says 100 only when nothing is missing and 0 only when nothing is there. */
+/** Formats a share in per cent: `100 %` only if nothing is missing, `0 %` only if the part is empty. */
 export function percent(part: number, all: number): string {
   if (all <= 0) return 'none'
   const share = (part / all) * 100
@@ -42,7 +45,7 @@ function floorTo(value: number, digits: number): string {
   return (Math.floor(value * size) / size).toFixed(digits)
 }
 
-/** Bytes as people read them. */
+/** Formats bytes with a decimal unit, from `B` to `TB`. */
 export function bytes(count: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB']
   let left = count
@@ -54,7 +57,7 @@ export function bytes(count: number): string {
   return `${left >= 100 || unit === 0 ? Math.round(left) : left.toFixed(1)} ${units[unit] ?? ''}`
 }
 
-/** A span of time in its two largest units: `3 d 4 h`, `12 min`, `40 s`. */
+/** Formats a span of time in its two largest units: `3 d 4 h`, `12 min`, `40 s`. */
 export function span(seconds: number): string {
   if (seconds < 0) return `-${span(-seconds)}`
   const total = Math.round(seconds)
@@ -72,39 +75,39 @@ export function span(seconds: number): string {
   return total < 10 && !Number.isInteger(seconds) ? `${seconds.toFixed(1)} s` : `${total} s`
 }
 
-/** `2026-11-21 16:03 UTC`. */
+/** Formats a timestamp as `2026-11-21 16:03 UTC`. */
 export function moment(at: number): string {
   return `${new Date(at * 1000).toISOString().slice(0, 16).replace('T', ' ')} UTC`
 }
 
-/** `2026-11-21`, or with its time where the instant is not midnight. */
+/** Formats a timestamp as `2026-11-21`, with its time unless it is midnight. */
 export function instant(at: number): string {
   const text = new Date(at * 1000).toISOString()
   return at % day === 0 ? text.slice(0, 10) : text.slice(0, 16).replace('T', ' ')
 }
 
-/** `2026-11` of a count of months since 1970-01. */
+/** Formats a number of months since 1970-01 as `2026-11`. */
 export function monthName(index: number): string {
   return `${1970 + Math.floor(index / 12)}-${String((((index % 12) + 12) % 12) + 1).padStart(2, '0')}`
 }
 
-/** `1 file`, `2 files`. */
+/** Formats a count with its noun: `1 file`, `2 files`. */
 export function several(count: number, singular: string, many = `${singular}s`): string {
   return `${formatCount(count)} ${count === 1 ? singular : many}`
 }
 
-/** How many files, and how large they are. */
+/** Formats a number of files and their total size. */
 export function filesInWords({ files, bytes: size }: { readonly files: number; readonly bytes: number }): string {
   return `${several(files, 'file')}, ${bytes(size)}`
 }
 
-/** `3 changed, 1,200 null filled` of counts by name; what there is none of is left out. */
+/** Formats counts by name, as in `3 changed, 1,200 null filled`; names with a count of 0 are left out. */
 export function formatCounts(counts: Readonly<Record<string, number>>): string {
   const some = Object.entries(counts).filter(([, count]) => count > 0)
   return some.map(([name, count]) => `${formatCount(count)} ${name.replaceAll('_', ' ')}`).join(', ')
 }
 
-/** A column ready to be laid out: texts that move no cursor, and whether they stand to the right. */
+/** A column ready for layout: cells without control characters, and whether they are aligned to the right. */
 interface TextColumn {
   readonly name: string
   readonly cells: readonly string[]
@@ -115,7 +118,10 @@ type Laid = TextColumn & { readonly width: number }
 
 const gap = '  '
 
-/** Columns under their names; a table wider than `width` is given in several blocks of columns, one under the other. */
+/**
+ * Lays out columns under their names; a table wider than `width` becomes several blocks of columns, one below the
+ * other.
+ */
 export function layColumns(columns: readonly TextColumn[], width = Number.POSITIVE_INFINITY): string {
   const laid = columns.map((column) => ({ ...column, width: Math.max(...[column.name, ...column.cells].map(wide), 1) }))
   return blocks(laid, width)
@@ -123,7 +129,7 @@ export function layColumns(columns: readonly TextColumn[], width = Number.POSITI
     .join('\n')
 }
 
-/** Rows as an aligned table; numbers to the right. */
+/** Formats rows as an aligned table, with numbers aligned to the right. */
 export function table(header: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string {
   const text = (cell: string | number | null | undefined): string =>
     typeof cell === 'number' ? number(cell) : visible(cell ?? '')
@@ -134,7 +140,7 @@ export function table(header: readonly string[], rows: readonly (readonly (strin
   )
 }
 
-/** The text on so many places of a terminal, with `…` where more stood. */
+/** Shortens a text to at most `longest` terminal columns, with `…` in place of the rest. */
 export function cut(text: string, longest: number): string {
   if (wide(text) <= longest) return text
   let short = ''
@@ -149,7 +155,7 @@ export function cut(text: string, longest: number): string {
 
 const doubleWidth = /[ᄀ-ᅟ⺀-꓏가-힣豈-﫿︰-﹏＀-｠￠-￦\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/gu
 
-/** Places on a terminal. */
+/** Returns the width of a text in terminal columns. */
 function wide(text: string): number {
   // oxlint-disable-next-line no-control-regex
   if (/^[\x20-\x7e]*$/.test(text)) return text.length
@@ -186,17 +192,19 @@ function linesOf(block: readonly Laid[]): readonly string[] {
   return [line(block.map(({ name }) => name)), line(block.map((column) => '-'.repeat(column.width))), ...rows.map(line)]
 }
 
-/** A label and its text; what is false is left out. */
+/** A label and its text; `false` rows are left out. */
 export type LabelledRow = readonly [label: string, text: string] | false
 
-/** A line for each label and its text, the texts one below the other. */
+/** Formats one line for each label and its text, with the texts aligned. */
 export function formatLabelled(rows: readonly LabelledRow[], least = 13): string {
   // A label longer than the column widens it for all rows.
   const wide = Math.max(least, ...rows.map((row) => (row === false ? 0 : row[0].length + 1)))
   return rows.flatMap((row) => (row === false ? [] : [`${row[0].padEnd(wide)}${row[1]}\n`])).join('')
 }
 
-/** A label and its text as lines of at most 80 columns, broken between words; what follows stands under the text. */
+/**
+ * Wraps a label and its text into lines of at most 80 columns, broken between words; further lines align with the text.
+ */
 export function wrapLine(line: string, indent = 13): string[] {
   const lines: string[] = []
   let rest = line

@@ -1,18 +1,15 @@
 import { day, type Interval, intervals, isInterval, measureOf, phaseOf, shortestSeconds, type Weekday } from './time.ts'
 
-/**
- * The text of an SQL expression. Instants and lengths are BIGINT Unix seconds, free of time zones, unless said
- * otherwise.
- */
+/** The text of an SQL expression. Timestamps and lengths are BIGINT Unix seconds, free of time zones, unless noted. */
 export type Sql = string
 
-/** Ticks of a second: 1 where instants are seconds, this many where they are microseconds. */
+/** Ticks per second for microseconds; expressions on seconds use 1. */
 export const micros = 1_000_000
 
-/** The name of an interval, or an SQL expression that gives one. */
+/** The name of an interval, or an SQL expression for one. */
 type IntervalSql = Sql
 
-/** The start of the interval that contains the instant, or of the one `back` intervals before it. */
+/** SQL for the start of the interval that contains a timestamp, or of the one `back` intervals before it. */
 export function startSql(
   at: Sql,
   interval: IntervalSql,
@@ -28,7 +25,7 @@ export function startSql(
   })
 }
 
-/** The start of the interval `n` further on from the interval start `t`; `n` may be negative. */
+/** SQL for the start of the interval `n` after the interval start `t`; `n` may be negative. */
 export function stepSql(t: Sql, interval: IntervalSql, n: number | Sql, ticks = 1): Sql {
   return byInterval(interval, (name) => {
     const { seconds, months } = measureOf(name)
@@ -36,12 +33,12 @@ export function stepSql(t: Sql, interval: IntervalSql, n: number | Sql, ticks = 
   })
 }
 
-/** The end of the interval that starts at `t`. */
+/** SQL for the end of the interval that starts at `t`. */
 export function endSql(t: Sql, interval: IntervalSql, ticks = 1): Sql {
   return stepSql(t, interval, 1, ticks)
 }
 
-/** True where `t` starts an interval. */
+/** SQL condition: `t` is the start of an interval. */
 export function onGridSql(t: Sql, interval: IntervalSql, weekStart: Weekday = 'monday'): Sql {
   const each = (name: Interval): Sql => {
     const { seconds, months } = measureOf(name)
@@ -51,12 +48,12 @@ export function onGridSql(t: Sql, interval: IntervalSql, weekStart: Weekday = 'm
   return byInterval(interval, each, 'BOOLEAN')
 }
 
-/** The length of the interval, months and quarters at their shortest. */
+/** SQL for the length of the interval, months and quarters at their shortest. */
 export function lengthSql(interval: IntervalSql, ticks = 1): Sql {
   return byInterval(interval, (name) => String(shortestSeconds(name) * ticks))
 }
 
-/** How many intervals lie between two of their starts. */
+/** SQL for the number of intervals between two interval starts. */
 export function countSql(since: Sql, until: Sql, interval: IntervalSql, ticks = 1): Sql {
   return byInterval(interval, (name) => {
     const { seconds, months } = measureOf(name)
@@ -65,7 +62,7 @@ export function countSql(since: Sql, until: Sql, interval: IntervalSql, ticks = 
   })
 }
 
-/** True where intervals of the one make up whole intervals of the other, which is longer. */
+/** SQL condition: whole intervals of `part` add up to one interval of `coarser`, which is longer. */
 export function fitsSql(part: IntervalSql, coarser: IntervalSql): Sql {
   const pairs = intervals.flatMap((coarse) =>
     intervals.filter((fine) => fits(fine, coarse)).map((fine) => `'${fine} ${coarse}'`),
@@ -83,19 +80,16 @@ function fits(part: Interval, coarser: Interval): boolean {
   return (coarserMeasure.weekly || coarserMeasure.months > 0 ? day : coarserMeasure.seconds) % partMeasure.seconds === 0
 }
 
-/**
- * One expression where the interval is known by name, else a CASE; an interval that the table does not have is an
- * error.
- */
+/** Builds one expression if the interval is known by name, otherwise a CASE; an unknown interval is an error. */
 function byInterval(interval: IntervalSql, each: (name: Interval) => Sql, type = 'BIGINT'): Sql {
   if (isInterval(interval)) return `(${each(interval)})`
   const branches = intervals.map((name) => `WHEN '${name}' THEN ${each(name)}`)
-  // Not by error(): what has side effects may not be named by an alias, and is never folded.
+  // Not error(): an expression with side effects cannot be named by an alias, and is never folded.
   const unknown = `CAST('no interval ' || coalesce(CAST(${interval} AS VARCHAR), 'NULL') AS ${type})`
   return `(CASE CAST(${interval} AS VARCHAR) ${branches.join(' ')} ELSE ${unknown} END)`
 }
 
-/** The first instant of the month or quarter that contains the instant, moved by `by` of them. */
+/** SQL for the start of the month or quarter that contains a timestamp, moved by `by` of them. */
 function monthsSql(at: Sql, months: number, by: Sql | undefined, ticks: number): Sql {
   const count = months === 1 ? by : `(${by}) * ${months}`
   const moved = by === undefined ? '' : ` + to_months(CAST(${count} AS INTEGER))`

@@ -3,7 +3,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What a text says as JSON, with a byte order mark before it or without; undefined for a text that is none. */
+/** Parses a text as JSON, with or without a byte order mark; undefined if it is not JSON. */
 export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text.replace(/^\uFEFF/, ''))
@@ -12,12 +12,15 @@ export function jsonOf(text: string): unknown {
   }
 }
 
-/** A value as JSON; whole numbers that JSON's readers may round stand in it as text. */
+/** Serialises a value as JSON; integers that JSON readers may round (bigint) are written as text. */
 export function jsonText(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? String(member) : member))
 }
 
-/** A name that stands twice in one object of a JSON text, of which readers see the last only. */
+/**
+ * Finds a name that occurs twice in one object of a JSON text, of which readers see only the last; undefined if none
+ * does.
+ */
 export function repeatedKey(text: string): string | undefined {
   const seenKeys: Set<string>[] = []
   for (const [token, name] of text.matchAll(/("(?:[^"\\]|\\.)*")\s*:|"(?:[^"\\]|\\.)*"|[{}]/g)) {

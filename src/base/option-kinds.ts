@@ -5,9 +5,9 @@ import { parseDuration, parseInstant } from './time.ts'
 /** The kind of an option: how its text is read, and which words may be offered for it. */
 export interface Kind<T = unknown> {
   readonly name: 'text' | 'count' | 'number' | 'span' | 'instant' | 'choice' | 'list' | 'file' | 'folder'
-  /** The value of a text; a mistake is one line about the subject, such as `--max-age`. */
+  /** Parses the value from a text; a mistake is one line about the subject, such as `--max-age`. */
   readonly read: (subject: string, text: string) => T
-  /** What it may be: these words, or names that a catalogue or a lake knows. */
+  /** Accepted values: a fixed list of words, or names that a catalogue or a lake provides. */
   readonly words?: readonly string[] | 'metrics' | 'assets' | 'resources'
 }
 
@@ -17,7 +17,7 @@ const text: Kind<string> = { name: 'text', read: asItIs }
 const file: Kind<string> = { name: 'file', read: asItIs }
 const folder: Kind<string> = { name: 'folder', read: asItIs }
 
-/** A whole number from `least` on. */
+/** Builds the kind of an integer of at least `least`. */
 function count(least: 0 | 1 = 1, expected = least === 0 ? 'a whole number' : 'a whole number above 0'): Kind<number> {
   const read = (subject: string, typed: string): number => {
     if (/^(?:0|[1-9]\d{0,11})$/.test(typed) && Number(typed) >= least) return Number(typed)
@@ -26,7 +26,7 @@ function count(least: 0 | 1 = 1, expected = least === 0 ? 'a whole number' : 'a 
   return { name: 'count', read }
 }
 
-/** A number that fits, as `expected` tells. */
+/** Builds the kind of a number that satisfies `fits`, described in messages by `expected`. */
 function number(expected: string, fits: (value: number) => boolean): Kind<number> {
   const read = (subject: string, typed: string): number => {
     const value = typed.trim() === '' ? Number.NaN : Number(typed)
@@ -36,7 +36,7 @@ function number(expected: string, fits: (value: number) => boolean): Kind<number
   return { name: 'number', read }
 }
 
-/** A length of time with its unit, in seconds; such as these. `some`: more than none. */
+/** Builds the kind of a duration with its unit, in seconds; `such` gives examples. With `some` it must not be zero. */
 function span(such = '15m or 2d', some = false): Kind<number> {
   const read = (subject: string, typed: string): number => {
     const seconds = parseDuration(typed)
@@ -49,10 +49,10 @@ function span(such = '15m or 2d', some = false): Kind<number> {
 /** Bytes. */
 export const mega: number = 2 ** 20
 
-/** How to write a size, for messages. */
+/** Description of a size, for messages. */
 export const suchSize = 'a size such as 512MB or 16GB'
 
-/** The bytes of a size with its unit; undefined for any other text. */
+/** Parses a size with its unit into bytes; undefined for any other text. */
 export function bytesOf(size: string): number | undefined {
   const [, figure, unit = ''] = /^(\d+(?:\.\d+)?) ?([kmgt])i?b$/i.exec(size) ?? []
   return figure === undefined
@@ -60,7 +60,7 @@ export function bytesOf(size: string): number | undefined {
     : Math.floor(Number(figure) * 1024 ** ('kmgt'.indexOf(unit.toLowerCase()) + 1))
 }
 
-/** Bytes as such a size, rounded up. */
+/** Formats bytes as a size, rounded up. */
 export function sizeText(bytes: number): string {
   return bytes % (1024 * mega) === 0 ? `${bytes / 1024 / mega}GB` : `${Math.ceil(bytes / mega)}MB`
 }
@@ -75,7 +75,7 @@ const size: Kind<number> = {
   },
 }
 
-/** A name and its value. */
+/** Builds the kind of a name and its value. */
 function pair(expected: string, name = /^[^=]+$/): Kind<readonly [name: string, value: string]> {
   const read = (subject: string, typed: string): readonly [string, string] => {
     const [, key = '', value = ''] = /^([^=]*)=([\s\S]*)$/.exec(typed) ?? []
@@ -85,7 +85,7 @@ function pair(expected: string, name = /^[^=]+$/): Kind<readonly [name: string, 
   return { name: 'text', read }
 }
 
-/** An instant in Unix seconds. */
+/** A timestamp in Unix seconds. */
 const instant: Kind<number> = {
   name: 'instant',
   read: (subject, typed) => {
@@ -95,7 +95,7 @@ const instant: Kind<number> = {
   },
 }
 
-/** Kind of an option whose value is one of these words. */
+/** Builds the kind of an option whose value is one of these words. */
 function choice<Word extends string>(words: readonly Word[]): Kind<Word> {
   const read = (subject: string, typed: string): Word => {
     const found = words.find((word) => word === typed)
@@ -105,7 +105,7 @@ function choice<Word extends string>(words: readonly Word[]): Kind<Word> {
   return { name: 'choice', read, words }
 }
 
-/** Several by comma, each of that kind; `words` are those that are offered. */
+/** Builds the kind of a comma-separated list; `words` are offered as completions. */
 function listOf<T>(each: Kind<T>, words = each.words): Kind<readonly T[]> {
   const read = (subject: string, typed: string): readonly T[] => {
     const parts = typed.split(',').map((part) => part.trim())
@@ -114,7 +114,7 @@ function listOf<T>(each: Kind<T>, words = each.words): Kind<readonly T[]> {
   return { name: 'list', read, ...(words && { words }) }
 }
 
-/** Several texts by comma. */
+/** Builds the kind of a comma-separated list of texts. */
 const list = (words?: Kind['words']): Kind<readonly string[]> => listOf(text, words)
 
 /** Every kind. */
@@ -144,7 +144,7 @@ const named = {
   LIST: list(),
 } as const
 
-/** Lists of what a catalogue or a lake knows, by the options that take them. */
+/** Kinds of lists whose words a catalogue or a lake provides, by the options that take them. */
 const kindsByName: Readonly<Record<string, Kind>> = {
   '--paths LIST': list('metrics'),
   '--assets LIST': list('assets'),
@@ -155,8 +155,8 @@ const kindsByName: Readonly<Record<string, Kind>> = {
 export type NamedKinds = typeof named
 
 /**
- * The kind that flags such as `--out FILE`, or an argument such as `<file>`, name themselves; a text where they name
- * another.
+ * Returns the kind that flags such as `--out FILE`, or an argument such as `<file>`, name; text if they name none of
+ * these.
  */
 export function kindOf(flags: string): Kind {
   const [, word = ''] = /(?: |^[<[])(\w+)[^ ]*$/.exec(flags) ?? []

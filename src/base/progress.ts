@@ -1,6 +1,6 @@
-/** Where a job reports its progress. */
+/** The outputs to which a job reports its progress. */
 export interface ProgressReporter {
-  /** Unix milliseconds. */
+  /** Returns the current time, Unix milliseconds. */
   readonly now: () => number
   readonly stderr: (text: string) => void
   /** Shows one line on stderr in place of the last live one; the empty text clears it. For terminals only. */
@@ -9,23 +9,26 @@ export interface ProgressReporter {
   readonly isTerminal: boolean
 }
 
-/** How often a line is shown, in milliseconds: the live one on a terminal, plain ones elsewhere. */
+/** Shortest time between two lines, in milliseconds: live ones on a terminal, plain ones elsewhere. */
 const liveMs = 100
 const plainMs = 5_000
 const lineWidth = 118
 
-/** One line that passes on a terminal, else a plain line every few seconds, among lines that stay. */
+/**
+ * Creates a line of progress that is replaced on a terminal, and written every few seconds elsewhere, between permanent
+ * lines.
+ */
 export function passingLine({ now, stderr, live, isTerminal }: ProgressReporter) {
   let shownAt = now()
   let isLive = false
   return {
-    /** A line that stays. */
+    /** Writes a permanent line. */
     say: (line: string): void => {
       if (isLive) live('')
       stderr(`${line}\n`)
       isLive = false
     },
-    /** A line that passes, unless one was shown a moment ago. */
+    /** Shows the line of progress, unless it was shown a moment ago. */
     show: (line: () => string, forced: boolean): void => {
       if (!forced && now() - shownAt < (isTerminal ? liveMs : plainMs)) return
       if (isTerminal) live(line().slice(0, lineWidth))

@@ -1,8 +1,8 @@
-/** Bytes as a reader of them understands them: `[0, length)` of the memory stand for `[from, to)` of what was read. */
+/** Bytes after decoding: `[0, length)` of `bytes` represents `[from, to)` of the original. */
 interface View {
   readonly bytes: Uint8Array
   readonly length: number
-  /** Where these bytes of the view, or its end, stood; given and told in rising order. */
+  /** Maps positions in the view, or its end, to positions in the original; both lists are in rising order. */
   readonly placesOf: (rising: readonly number[]) => number[]
 }
 
@@ -10,10 +10,12 @@ const backslash = 0x5c
 const percent = 0x25
 const none = -1
 
-/** Which bytes can stand in what is sought: an escape that means another one parts the text, and needs no reading. */
+/**
+ * The bytes that occur in the texts sought, 1 for each; an escape for any other byte ends a match and is not decoded.
+ */
 type Alphabet = Uint8Array
 
-/** The alphabet of some texts. */
+/** Builds the alphabet of some texts. */
 function alphabetOf(texts: readonly Uint8Array[]): Alphabet {
   const letters = new Uint8Array(256)
   for (const text of texts) for (const byte of text) letters[byte] = 1
@@ -27,7 +29,7 @@ interface Range {
 }
 
 /**
- * The parts in which a text of this alphabet, at most `longest` bytes long, may be spelt with escapes of JSON or with
+ * Finds the parts in which a text of this alphabet, at most `longest` bytes long, may be spelt with JSON escapes or
  * percent-encoding. Most bodies have none, whatever else is escaped in them.
  */
 function escapedRanges(bytes: Buffer, alphabet: Alphabet, longest: number): Range[] {
@@ -53,28 +55,28 @@ function escapedRanges(bytes: Buffer, alphabet: Alphabet, longest: number): Rang
   return ranges
 }
 
-/** Whether what stands there may be a part of a text of the alphabet; a percent sign may begin one once more. */
+/** Whether the byte at `at` may be part of a text of the alphabet; a percent sign may begin another escape. */
 function matters(bytes: Uint8Array, at: number, byte: number, alphabet: Alphabet): boolean {
   const meant =
     byte === backslash ? meaning(bytes, at, bytes.length) : hex(bytes, at + 1, at + 3 <= bytes.length ? 2 : 9)
-  // `%` with an escaped digit behind it says nothing yet.
+  // `%` before an escaped digit is not decided yet.
   if (byte === percent && meant === none) return bytes[at + 1] === backslash || bytes[at + 2] === backslash
   return meant === percent || alphabet[meant] === 1
 }
 
 const named: Readonly<Record<string, number>> = { b: 8, t: 9, n: 10, f: 12, r: 13, '"': 0x22, '\\': 0x5c, '/': 0x2f }
 const short = Uint8Array.from({ length: 256 }, (_, byte) => named[String.fromCharCode(byte)] ?? 0)
-/** Stands for whatever is no ASCII: no key has it. */
+/** Code for any character outside ASCII, which no key contains. */
 const foreign = 0xff
 
-/** How many bytes the escape takes; 0 where it is none. */
+/** Returns the length of the JSON escape in bytes; 0 if it is not a valid one. */
 function escapeSize(bytes: Uint8Array, at: number, to: number): number {
   const after = at + 1 < to ? (bytes[at + 1] as number) : 0
   if (after === 0x75) return at + 6 <= to && hex(bytes, at + 2, 4) >= 0 ? 6 : 0
   return short[after] === 0 ? 0 : 2
 }
 
-/** What an escape of JSON means. */
+/** Returns the byte that a JSON escape represents. */
 function meaning(bytes: Uint8Array, at: number, to: number): number {
   const after = bytes[at + 1] as number
   if (after !== 0x75) return short[after] as number
@@ -82,7 +84,9 @@ function meaning(bytes: Uint8Array, at: number, to: number): number {
   return code < 0x80 ? code : foreign
 }
 
-/** What the part says once the escapes of JSON are read, and what it says once percent-encoding is read, too. */
+/**
+ * Decodes the JSON escapes of a part and, if the result contains percent signs, its percent-encoding as a second view.
+ */
 function viewsOf(bytes: Buffer, range: Range): View[] {
   const plain = decoded(bytes, range, jsonStep)
   if (!plain.bytes.subarray(0, plain.length).includes(percent)) return [plain]
@@ -90,7 +94,7 @@ function viewsOf(bytes: Buffer, range: Range): View[] {
   return [plain, { ...inner, placesOf: (rising) => plain.placesOf(inner.placesOf(rising)) }]
 }
 
-/** How many bytes the next character takes, and what it means. */
+/** Decodes the next character: its length in bytes, and the byte that it represents. */
 type Step = (bytes: Uint8Array, at: number, to: number) => number
 
 /** The size in the upper bits, the byte in the lowest eight. */
@@ -115,7 +119,7 @@ function decoded(bytes: Uint8Array, { from, to }: Range, step: Step): View {
     out[length++] = next & 0xff
     at += next >> 8
   }
-  // Nearly never asked for: what is found is rare.
+  // Rarely called, because matches are rare.
   const placesOf = (rising: readonly number[]): number[] => {
     let at = from
     let n = 0
@@ -127,7 +131,7 @@ function decoded(bytes: Uint8Array, { from, to }: Range, step: Step): View {
   return { bytes: out, length, placesOf }
 }
 
-/** The number that these hexadecimal digits write; -1 where one of them is none. */
+/** Parses hexadecimal digits; -1 if one of them is not valid. */
 function hex(bytes: Uint8Array, from: number, digits: number): number {
   let value = 0
   for (let at = from; at < from + digits; at++) {
@@ -145,10 +149,10 @@ export const keyMark = '[key]'
 /** The fewest characters of a key: a shorter one could be part of the data by chance. */
 export const shortestKey = 8
 
-/** One spelling of a key, found as it stands. */
+/** One spelling of a key, searched for byte by byte. */
 interface Form {
   readonly bytes: Buffer
-  /** Outside a string of JSON this could be a number. */
+  /** Whether the spelling could be a number where it occurs outside a JSON string. */
   readonly numeric: boolean
   readonly raw: boolean
 }
@@ -157,7 +161,7 @@ interface Form {
 interface Wanted {
   readonly forms: readonly Form[]
   readonly numeric: boolean
-  /** By how many bytes the search may go on after these two. */
+  /** Number of bytes that the search may skip after each pair of bytes. */
   readonly shift: Uint8Array
   readonly ends: ReadonlyMap<number, readonly Form[]>
   readonly alphabet: Alphabet
@@ -183,7 +187,10 @@ function wantedOf(keys: readonly string[]): Wanted | null {
   return wanted
 }
 
-/** A table says by two bytes how far the search may jump, so that most bytes are never looked at. */
+/**
+ * Prepares the spellings of the keys for the search, with a table that gives the skip for each pair of bytes, so that
+ * most bytes are never read; null if no key is long enough.
+ */
 function prepare(keys: readonly string[]): Wanted | null {
   const forms = new Map<string, Form>()
   for (const key of keys) {
@@ -211,7 +218,10 @@ function prepare(keys: readonly string[]): Wanted | null {
 
 const pairAt = (bytes: Uint8Array, at: number): number => ((bytes[at - 1] ?? 0) << 8) | (bytes[at] ?? 0)
 
-/** What is certain of a key inside a longer text in base64, at each of its three alignments, in both alphabets. */
+/**
+ * Returns the part of a key's base64 that does not depend on its neighbours, for each of the three alignments and both
+ * alphabets.
+ */
 function base64Forms(key: string): string[] {
   const bytes = Buffer.byteLength(key)
   return [0, 1, 2].flatMap((before) => {
@@ -221,7 +231,7 @@ function base64Forms(key: string): string[] {
   })
 }
 
-/** The forms as they stand in these bytes, from left to right, none over another. */
+/** Finds the spellings in these bytes, from left to right, without overlaps. */
 function search(patterns: Wanted, bytes: Uint8Array, limit: number): Match[] {
   const { shift, ends, shortest } = patterns
   const matches: Match[] = []
@@ -248,7 +258,7 @@ function standsAt(form: Uint8Array, bytes: Uint8Array, start: number, limit: num
   return start + form.length <= limit && form.every((byte, i) => bytes[start + i] === byte)
 }
 
-/** Every place of these bytes that spells a key in whatever form, sorted, none over another. */
+/** Finds every spelling of a key in these bytes, sorted and without overlaps. */
 function matchesIn(patterns: Wanted, bytes: Buffer): Match[] {
   const hits = search(patterns, bytes, bytes.length)
   for (const range of escapedRanges(bytes, patterns.alphabet, patterns.longest))
@@ -263,27 +273,30 @@ function matchesIn(patterns: Wanted, bytes: Buffer): Match[] {
   return matches
 }
 
-/** What is found in a view, where it stood. */
+/** Searches a view, and returns the matches with their positions in the original. */
 function searchView(wanted: Wanted, view: View): Match[] {
   const seen = search(wanted, view.bytes, view.length)
   const places = seen.length === 0 ? [] : view.placesOf(seen.flatMap(({ start, end }) => [start, end]))
   return seen.map((_, n) => ({ start: places[2 * n] as number, end: places[2 * n + 1] as number, numeric: false }))
 }
 
-/** Replaces keys in a stream of bytes, also where they are cut between two chunks. */
+/** Replaces keys in a stream of bytes, even if they are cut between two chunks. */
 interface Redactor {
-  /** What can be handed on of all that has come; the rest waits for the next chunk. */
+  /** Takes the next chunk and returns the bytes that are complete; the rest waits for the next call. */
   readonly push: (chunk: Buffer) => Buffer
-  /** What still waited. */
+  /** Returns the bytes that are still waiting. */
   readonly end: () => Buffer
 }
 
-/** `data`: what may be a number of JSON stays as it is; `text`: every place that reads like a key is replaced. */
+/**
+ * The strictness of a redaction. `data`: JSON text that may be a number is left unchanged; `text`: every match of a key
+ * is replaced.
+ */
 type RedactionKind = 'data' | 'text'
 
 const nothing = Buffer.alloc(0)
 
-/** Replaces the keys, each of at least eight characters, in whatever form they come. */
+/** Creates a redactor that replaces the keys, each of at least eight characters, in every spelling. */
 export function createRedactor(keys: readonly string[], kind: RedactionKind): Redactor {
   const patterns = wantedOf(keys)
   if (patterns === null) return { push: (chunk) => chunk, end: () => nothing }
@@ -305,7 +318,10 @@ export function createRedactor(keys: readonly string[], kind: RedactionKind): Re
   }
 }
 
-/** The bytes up to `mayEnd`, or to the end of a key that begins before it; and how many they were. */
+/**
+ * Returns the redacted bytes up to `mayEnd`, or to the end of a key that begins before it, and the number of bytes
+ * consumed.
+ */
 function replaced(patterns: Wanted, bytes: Buffer, mayEnd: number, reading: JsonReading | null): [Buffer, number] {
   const parts: Buffer[] = []
   let takenBytes = 0
@@ -328,16 +344,16 @@ function replaced(patterns: Wanted, bytes: Buffer, mayEnd: number, reading: Json
   return [Buffer.concat([...parts, bytes.subarray(takenBytes, end)]), end]
 }
 
-/** The place, or the one before it where it would part a backslash from what it escapes. */
+/** Returns the position, or the one before it if it would separate a backslash from the byte that it escapes. */
 function notInEscape(bytes: Buffer, at: number): number {
   let first = at
   while (first > 0 && bytes[first - 1] === 0x5c) first--
   return at - ((at - first) % 2)
 }
 
-/** How far a body was read as JSON. */
+/** State of reading a body as JSON. */
 interface JsonReading {
-  /** Whether the body begins as JSON does; null before the first byte that is no space. */
+  /** Whether the body begins as JSON does; null before the first byte that is not white space. */
   json: boolean | null
   /** Whether the next byte is inside a text. */
   inString: boolean
@@ -345,7 +361,7 @@ interface JsonReading {
   escaped: boolean
 }
 
-/** A reading before the first byte. */
+/** Creates the state of a reading before the first byte. */
 const newReading = (): JsonReading => ({ json: null, inString: false, escaped: false })
 
 function read(reading: JsonReading, bytes: Buffer, from: number, to: number): void {
@@ -358,7 +374,7 @@ function read(reading: JsonReading, bytes: Buffer, from: number, to: number): vo
   }
 }
 
-/** All at once what a redactor does to a stream. */
+/** Redacts bytes at once, as a redactor does with a stream. */
 export function redactBytes(bytes: Buffer, keys: readonly string[], kind: RedactionKind): Buffer {
   const wanted = wantedOf(keys)
   if (wanted === null) return bytes
@@ -368,12 +384,12 @@ export function redactBytes(bytes: Buffer, keys: readonly string[], kind: Redact
 const hiddenParameters = /([?&;](?:api[_-]?key|key|token)=)[^&\s"'<>]+/gi
 const hiddenHeaders = /((?:x-api-key|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+)?)[^\s"',}]+/gi
 
-/** The text with every given secret, key parameter and key header replaced by `[key]`. */
+/** Replaces every given secret, key parameter and key header in a text by `[key]`. */
 export function redact(text: string, secrets: readonly string[] = [], kind: RedactionKind = 'text'): string {
   const bytes = Buffer.from(text)
   const safe = redactBytes(bytes, secrets, kind)
   let clean = safe === bytes || safe.equals(bytes) ? text : safe.toString('utf8')
-  // What is too short to be sought in data is a proxy's password, which has no business in words either.
+  // A secret too short to be sought in data is a proxy's password, which must not appear in words either.
   for (const secret of secrets)
     if (secret.length > 0 && secret.length < shortestKey)
       for (const form of new Set([secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)]))
@@ -383,7 +399,7 @@ export function redact(text: string, secrets: readonly string[] = [], kind: Reda
 
 const fewest = { raw: 4, encoded: 8 } as const
 
-/** A text that was left in the middle of a key, without the half that was read. */
+/** Removes the first half of a key from the end of a text that was cut in the middle of it. */
 export function withoutHalfKey(text: string, secrets: readonly string[]): string {
   const patterns = wantedOf(secrets)
   if (patterns === null) return text

@@ -1,6 +1,6 @@
 /**
- * The known word nearest to a misspelt one, if any is near enough; of lengths of time the one that is as long: `24h`
- * for `1d`.
+ * Finds the known word nearest to a misspelt one, undefined if none is near enough; among durations the equal one:
+ * `24h` for `1d`.
  */
 export function suggestion(word: string, candidates: readonly string[]): string | undefined {
   const long = lengthOf(word)
@@ -12,7 +12,7 @@ export function suggestion(word: string, candidates: readonly string[]): string 
   }))
   const best = scored.toSorted((a, b) => a.distance - b.distance)[0]
   if (best && best.distance <= Math.max(1, Math.floor(word.length / 3))) return best.candidate
-  // Of another length of time the longest that is shorter: the other can be made of it.
+  // For any other duration: the longest candidate that is shorter, because the duration can be composed of it.
   const shorter = candidates.filter(
     (candidate) => /^\d/.test(candidate) && (lengthOf(candidate) ?? Infinity) < (long ?? 0),
   )
@@ -20,7 +20,7 @@ export function suggestion(word: string, candidates: readonly string[]): string 
 }
 
 /**
- * Up to three paths that somebody may have meant: those that hold every word typed, or nearly, the nearest first; else
+ * Finds up to three paths for a mistyped one: those with every word typed, exactly or nearly, nearest first; otherwise
  * the one whose whole name is near.
  */
 export function nearPaths(typed: string, paths: readonly string[]): readonly string[] {
@@ -37,13 +37,13 @@ export function nearPaths(typed: string, paths: readonly string[]): readonly str
   return wholePath === undefined ? best.slice(0, 3).map(({ path }) => path) : [wholePath]
 }
 
-/** The advice that names the nearest known word; undefined where none is near. */
+/** Returns the advice that names the nearest known word; undefined if none is near. */
 export function hint(word: string, knownWords: readonly string[]): string | undefined {
   const near = suggestion(word, knownWords)
   return near === undefined ? undefined : `did you mean \`${near}\`?`
 }
 
-/** The advice that names them. */
+/** Returns the advice that names the words found, or `otherwise` if there are none. */
 export function didYouMean(found: readonly string[], otherwise: string): string {
   if (found.length === 0) return otherwise
   const quoted = found.map((word) => `\`${word}\``)
@@ -51,8 +51,8 @@ export function didYouMean(found: readonly string[], otherwise: string): string 
 }
 
 /**
- * How units of time are spelt, by people and by pandas, their seconds, and how this program spells them; months at
- * their longest, a quarter as three of them.
+ * Units of time as people and pandas spell them, with their seconds and pitlake's spelling; a month has its maximum of
+ * 31 days, a quarter three of these.
  */
 export const units: readonly (readonly [spelt: RegExp, seconds: number, here: string])[] = [
   [/^(?:MS?|ME|mo|months?|monthly)$/, 31 * 86_400, 'month'],
@@ -65,8 +65,8 @@ export const units: readonly (readonly [spelt: RegExp, seconds: number, here: st
 ]
 
 /**
- * The advice that spells a length of time as this program does: `15m` for `15min`, `1month` for `MS` where months may
- * be said.
+ * Returns the advice to spell a duration as pitlake does: `15m` for `15min`, `1month` for `MS` if `months` are allowed;
+ * undefined if there is none.
  */
 export function spanHint(text: string, months = false): string | undefined {
   const [, count = '', word = ''] = /^(\d{0,15})\s*([a-z]+)$/i.exec(text.trim()) ?? []
@@ -77,14 +77,17 @@ export function spanHint(text: string, months = false): string | undefined {
   return `did you mean \`${Number(count || 1) * times}${unit}\`?`
 }
 
-/** The seconds of a length of time, however its unit is spelt; months at their longest. */
+/**
+ * Returns the seconds of a duration, however its unit is spelt, with months at their longest; undefined for other
+ * texts.
+ */
 function lengthOf(word: string): number | undefined {
   const [, count = '', unit = ''] = /^(\d*)\s*([a-z]+)$/i.exec(word) ?? []
   const namedUnit = units.find(([spelt]) => spelt.test(unit))
   return namedUnit && Number(count || 1) * namedUnit[1]
 }
 
-/** The words of a name; `pit` ends every path and tells nothing. */
+/** Splits a name into its words; `pit`, which ends every path and distinguishes none, is left out. */
 function wordsOf(name: string): string[] {
   return name
     .toLowerCase()
@@ -92,7 +95,7 @@ function wordsOf(name: string): string[] {
     .filter((word) => word.length > 1 && word !== 'pit')
 }
 
-/** One slip in a word of four letters or more. */
+/** Whether a word of four letters or more differs by at most one slip. */
 function isNear(word: string, part: string): boolean {
   return word.length >= 4 && Math.abs(word.length - part.length) <= 1 && editDistance(word, part) <= 1
 }

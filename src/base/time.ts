@@ -1,4 +1,4 @@
-/** An instant in whole Unix seconds, UTC. Exact for every year that a JavaScript date can name. */
+/** A timestamp in whole Unix seconds, UTC. Exact for every year that a JavaScript date can represent. */
 export type Instant = number
 
 /** Unix microseconds, UTC: the unit of every commit's clock. */
@@ -8,21 +8,21 @@ export const minute = 60
 export const hour = 3600
 export const day = 86_400
 
-/** How long an interval is: so many seconds, or calendar months; of those also the fewest and the most days. */
+/** The length of an interval: seconds, or calendar months with the fewest and the most days of these. */
 interface Measure {
   readonly seconds: number
   /** A divisor of twelve: every year begins with an interval. */
   readonly months: 0 | 1 | 3
   readonly days: readonly [fewest: number, most: number]
-  /** Begins on the week's first day. */
+  /** Whether it begins on the first day of the week. */
   readonly weekly: boolean
-  /** Whether a provider may offer it; else only user files have it. */
+  /** Whether a provider may offer it; otherwise only user files have it. */
   readonly offered: boolean
 }
 
 /**
- * The one table of intervals, shortest first: whatever counts, cuts or names intervals, here or in SQL
- * (`intervals-sql.ts`), is made from it. An interval is either seconds or months, never both.
+ * The one table of intervals, shortest first: all code that counts, cuts or names intervals, in TypeScript or SQL
+ * (`intervals-sql.ts`), is derived from it. An interval is either seconds or months, never both.
  */
 const table = {
   '10m': { seconds: 10 * minute, months: 0, days: [0, 0], weekly: false, offered: true },
@@ -46,7 +46,7 @@ export const offeredIntervals = intervals.filter(
 /** Intervals that begin on the week's first day. */
 export const weeklyIntervals: readonly Interval[] = intervals.filter((interval) => table[interval].weekly)
 
-/** Under which the points of a series stand that names no interval, until they have shown theirs. */
+/** The interval under which points are stored if the series names none and the points have not shown theirs yet. */
 export const unshownInterval: Interval = '24h'
 
 /** 1970-01-05 was a Monday: weeks are counted from it. */
@@ -62,18 +62,18 @@ export function isOffered(text: string): text is Interval {
   return isInterval(text) && table[text].offered
 }
 
-/** The seconds or months of an interval. */
+/** Returns the seconds or months of an interval. */
 export function measureOf(interval: Interval): Measure {
   return table[interval]
 }
 
-/** The length of an interval in seconds; months and quarters at their longest, 31 and 92 days. */
+/** Returns the length of an interval in seconds; months and quarters at their longest, 31 and 92 days. */
 export function longestSeconds(interval: Interval): number {
   const { seconds, days } = table[interval]
   return seconds + days[1] * day
 }
 
-/** The length of an interval in seconds; months and quarters at their shortest, 28 and 90 days. */
+/** Returns the length of an interval in seconds; months and quarters at their shortest, 28 and 90 days. */
 export function shortestSeconds(interval: Interval): number {
   const { seconds, days } = table[interval]
   return seconds + days[0] * day
@@ -83,18 +83,18 @@ export function shortestSeconds(interval: Interval): number {
 export const weekdays = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const
 export type Weekday = (typeof weekdays)[number]
 
-/** Where the grid of an interval of seconds begins: the first of its starts after 1970, for weeks on the given day. */
+/** Returns the first interval start after 1970 for an interval of seconds; weeks start on the given day. */
 export function phaseOf(interval: Interval, weekStart: Weekday = 'monday'): number {
   return table[interval].weekly ? firstMonday + weekdays.indexOf(weekStart) * day : 0
 }
 
-/** The day on which the week begins that starts at the instant. */
+/** Returns the weekday of a week's start. */
 export function weekdayAt(start: Instant): Weekday {
   const days = Math.floor((start - firstMonday) / day)
   return weekdays[((days % 7) + 7) % 7] ?? 'monday'
 }
 
-/** The start of the interval that contains the instant; weeks begin on Monday unless another day is given. */
+/** Returns the start of the interval that contains a timestamp; weeks begin on Monday unless another day is given. */
 export function floor(at: Instant, interval: Interval, weekStart: Weekday = 'monday'): Instant {
   const { seconds, months } = table[interval]
   if (months > 0) return monthStart(Math.floor(monthIndex(at) / months) * months)
@@ -102,24 +102,24 @@ export function floor(at: Instant, interval: Interval, weekStart: Weekday = 'mon
   return Math.floor((at - phase) / seconds) * seconds + phase
 }
 
-/** The earliest start of an interval at or after the instant. */
+/** Returns the earliest start of an interval at or after a timestamp. */
 export function ceil(at: Instant, interval: Interval, weekStart: Weekday = 'monday'): Instant {
   const start = floor(at, interval, weekStart)
   return start === at ? start : end(start, interval)
 }
 
-/** The end of the interval that starts at `t` (exclusive): weeks, months and quarters end where the calendar says. */
+/** Returns the exclusive end of the interval that starts at `t`; weeks, months and quarters follow the calendar. */
 export function end(t: Instant, interval: Interval): Instant {
   return step(t, interval, 1)
 }
 
-/** The start of the interval `n` further on (`n` may be negative) from the interval start `t`. */
+/** Returns the start of the interval `n` after the interval start `t`; `n` may be negative. */
 export function step(t: Instant, interval: Interval, n: number): Instant {
   const { seconds, months } = table[interval]
   return months > 0 ? monthStart(monthIndex(t) + n * months) : t + n * seconds
 }
 
-/** How many intervals start in the half-open range `[since, until)`. */
+/** Counts the intervals that start in the half-open range `[since, until)`. */
 export function count(since: Instant, until: Instant, interval: Interval, weekStart: Weekday = 'monday'): number {
   const first = ceil(since, interval, weekStart)
   const last = ceil(until, interval, weekStart)
@@ -130,13 +130,13 @@ export function count(since: Instant, until: Instant, interval: Interval, weekSt
   )
 }
 
-/** Months since 1970-01 of the month that contains the instant. */
+/** Returns the number of months from 1970-01 to the month that contains a timestamp. */
 export function monthIndex(at: Instant): number {
   const date = new Date(at * 1000)
   return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth()
 }
 
-/** The first instant of the month with this index. */
+/** Returns the start of the month with this index. */
 function monthStart(index: number): Instant {
   const date = new Date(0)
   date.setUTCFullYear(1970 + Math.floor(index / 12), index - Math.floor(index / 12) * 12, 1)
@@ -147,7 +147,8 @@ const isoForm =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?:(:\d{2})(?:\.(\d+))?)?\s*(?:Z|([+-]\d{2})(?::?(\d{2}))?)?)?$/i
 
 /**
- * Whole seconds and the millionths beyond; undefined for what is no ISO text, or a day that the calendar does not have.
+ * Parses an ISO text into whole seconds and the millionths beyond; undefined for other texts, and for a day that the
+ * calendar does not have.
  */
 function readIso(text: string): { readonly seconds: Instant; readonly millionths: number } | undefined {
   const [, date = '', minutes = '00:00', rest = '', fraction = '', hours = '+00', beyond = '00'] =
@@ -160,9 +161,9 @@ function readIso(text: string): { readonly seconds: Instant; readonly millionths
 }
 
 /**
- * Reads an ISO date, an ISO date-time (zone-less means UTC) or whole Unix seconds. Four or eight
- * digits are refused: `2024` and `20240301` would be read as instants of 1970.
- * Undefined when the text is none of them or names a day that the calendar does not have.
+ * Reads an ISO date, an ISO date-time (zone-less means UTC) or whole Unix seconds. Four or eight digits are refused:
+ * `2024` and `20240301` would be read as times in 1970. Undefined for any other text, and for a day that the calendar
+ * does not have.
  */
 export function parseInstant(text: string): Instant | undefined {
   const plain = text.trim()
@@ -176,21 +177,21 @@ export function parseMicros(text: string): Micros | undefined {
   return read && read.seconds * 1_000_000 + read.millionths
 }
 
-/** The instant of a text that this program or its engine wrote, which must be one. */
+/** Parses the timestamp in a text that this program or its engine wrote; any other text is an error. */
 export function microsOf(text: string): Micros {
   const micros = parseMicros(text)
   if (micros === undefined) throw new RangeError(`${text} is no instant`)
   return micros
 }
 
-/** A timestamp as seconds since 1970, with their fraction. */
+/** Converts a timestamp to seconds since 1970, with their fraction. */
 export function instantOf(text: string): Instant {
   return microsOf(text) / 1_000_000
 }
 
 /**
- * Reads the date of a header in Unix milliseconds, an instant within a second as the next one; ISO texts without a zone
- * and the old asctime form mean UTC, never the zone of this machine.
+ * Reads the date of a header in Unix milliseconds, rounded up to a second; ISO texts without a zone and the old asctime
+ * form mean UTC, never the zone of this machine.
  */
 export function parseHeaderDate(text: string): number | undefined {
   const read = readIso(text.trim())
@@ -202,12 +203,12 @@ export function parseHeaderDate(text: string): number | undefined {
   return Number.isNaN(at) ? undefined : at
 }
 
-/** RFC 3339 in UTC without fractions: `2024-03-01T00:00:00Z`. */
+/** Formats a timestamp by RFC 3339 in UTC without fractions: `2024-03-01T00:00:00Z`. */
 export function formatInstant(at: Instant): string {
   return `${new Date(at * 1000).toISOString().slice(0, -5)}Z`
 }
 
-/** RFC 3339 in UTC with all of its microseconds: `2024-03-01T00:00:00.000001Z`. */
+/** Formats a timestamp by RFC 3339 in UTC with all of its microseconds: `2024-03-01T00:00:00.000001Z`. */
 export function formatMicros(at: Micros): string {
   const millis = Math.floor(at / 1000)
   return `${new Date(millis).toISOString().slice(0, -1)}${String(at - millis * 1000).padStart(3, '0')}Z`
@@ -218,7 +219,7 @@ export function formatMillis(at: Micros): string {
   return new Date(at / 1000).toISOString()
 }
 
-/** The UTC date of the instant: `2024-03-01`. */
+/** Formats the UTC date of a timestamp: `2024-03-01`. */
 export function formatDate(at: Instant): string {
   return new Date(at * 1000).toISOString().slice(0, 10)
 }
@@ -226,8 +227,8 @@ export function formatDate(at: Instant): string {
 const durationUnits: Readonly<Record<string, number>> = { s: 1, m: minute, h: hour, d: day, w: 7 * day }
 
 /**
- * Reads `90s`, `20m`, `2h`, `3d` or `1w` in seconds; undefined for anything else, a number without a unit too, unless
- * it is 0.
+ * Parses `90s`, `20m`, `2h`, `3d` or `1w` in seconds; undefined for any other text, including a number without a unit,
+ * unless it is 0.
  */
 export function parseDuration(text: string): number | undefined {
   const plain = text.trim()
@@ -237,7 +238,7 @@ export function parseDuration(text: string): number | undefined {
   return Number.isSafeInteger(seconds) ? seconds : undefined
 }
 
-/** The shortest exact spelling of a number of seconds: `20m`, `2h`, `3d`. */
+/** Formats a number of seconds in the shortest exact way: `20m`, `2h`, `3d`. */
 export function formatDuration(seconds: number): string {
   for (const unit of ['d', 'h', 'm'] as const) {
     const size = durationUnits[unit] ?? 1

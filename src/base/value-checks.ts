@@ -3,14 +3,14 @@ import { intervals } from './time.ts'
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
-/** Says what is wrong with a value that should be a T, with the place inside it; undefined when it is one. */
+/** Describes what is wrong with a value that should be a T, with the position inside it; undefined if it is a T. */
 export interface ValueCheck<T> {
   (value: unknown): string | undefined
-  /** The index keeps such values as JSON text. */
+  /** Whether the index stores such values as JSON text. */
   readonly nested?: boolean
-  /** The value may be left out; the index then keeps NULL. */
+  /** Whether the value may be left out; the index then stores NULL. */
   readonly optional?: boolean
-  /** Never there: carries the type. */
+  /** Carries the type only; never set. */
   readonly type?: T
 }
 
@@ -39,13 +39,13 @@ export const real: ValueCheck<number> = (value) =>
 export const json: ValueCheck<Json> = nested((value) => (value === undefined ? 'nothing' : undefined))
 export const flag: ValueCheck<boolean> = (value) => (typeof value === 'boolean' ? undefined : 'neither true nor false')
 
-/** Null where nothing is known. */
+/** Extends a check to accept null, for an unknown value. */
 export function orNull<T>(check: ValueCheck<T>): ValueCheck<T | null> {
   const checkUnlessNull = (value: unknown): string | undefined => (value === null ? undefined : check(value))
   return check.nested === true ? nested(checkUnlessNull) : checkUnlessNull
 }
 
-/** A key that may be left out. */
+/** Extends a check to a key that may be left out. */
 export function maybe<T>(check: ValueCheck<T>): ValueCheck<T | undefined> {
   const checkIfPresent = (value: unknown): string | undefined => (value === undefined ? undefined : check(value))
   return Object.assign(check.nested === true ? nested(checkIfPresent) : checkIfPresent, { optional: true })
@@ -56,7 +56,7 @@ export function oneOf<T extends string>(...allowed: readonly T[]): ValueCheck<T>
   return (value) => (allowedSet.has(value) ? undefined : `not one of ${allowed.join(', ')}`)
 }
 
-/** An interval, where there is one. */
+/** An interval, or null. */
 export const interval = orNull(oneOf(...intervals))
 
 export function listOf<T>(check: ValueCheck<T>): ValueCheck<readonly T[]> {
@@ -70,7 +70,7 @@ export function listOf<T>(check: ValueCheck<T>): ValueCheck<readonly T[]> {
   }
 }
 
-/** An object with these keys; further ones are left to whoever knows them. */
+/** Checks for an object with these keys; further keys are allowed and not checked. */
 export function shape<S extends Checks>(fields: S): ValueCheck<Shaped<S>> {
   const checks = Object.entries(fields)
   return nested((value) => {

@@ -6,12 +6,12 @@ export interface Window {
   readonly until: Instant
 }
 
-/** The windows as the smallest sorted list of disjoint, non-touching, non-empty ones. */
+/** Merges windows into the smallest sorted list of disjoint, non-touching, non-empty ones. */
 export function union(windows: readonly Window[]): Window[] {
   return bridge(windows, 0)
 }
 
-/** The parts of `left` that are in no window of `right`. */
+/** Returns the parts of `left` that are in no window of `right`. */
 export function minus(left: readonly Window[], right: readonly Window[]): Window[] {
   const holes = union(right)
   const between = [...holes, undefined].map((hole, n) => ({
@@ -21,7 +21,7 @@ export function minus(left: readonly Window[], right: readonly Window[]): Window
   return intersect(left, between)
 }
 
-/** The parts that are in both lists of windows. */
+/** Returns the parts that are in both lists of windows. */
 export function intersect(left: readonly Window[], right: readonly Window[]): Window[] {
   const a = union(left)
   const b = union(right)
@@ -40,7 +40,7 @@ export function intersect(left: readonly Window[], right: readonly Window[]): Wi
   }
 }
 
-/** The windows joined wherever the hole between two neighbours is at most `hole` seconds. */
+/** Joins windows if the hole between two neighbours is at most `hole` seconds. */
 export function bridge(windows: readonly Window[], hole: number): Window[] {
   const joined: Window[] = []
   for (const { since, until } of windows.filter((w) => w.since < w.until).toSorted((a, b) => a.since - b.since)) {

@@ -24,7 +24,7 @@ interface ValueSet {
 
 /** The named value sets of all files. */
 interface ValueSets {
-  /** By `kind.name`. */
+  /** Value sets by `kind.name`. */
   readonly values: ReadonlyMap<string, ValueSet>
   /** The sets to which some endpoint refers, by `kind.name`. */
   readonly used: Set<string>
@@ -69,13 +69,16 @@ export function assemble(files: readonly SourceFile[], complaints: Complaint[]):
   }
 }
 
-/** Registry chain ids by the metrics API's name of a chain in lower case; a later file overrides an earlier one. */
+/**
+ * Collects registry chain ids by the metrics API's name of a chain in lower case; a later file overrides an earlier
+ * one.
+ */
 function chainsOf(files: readonly SourceFile[]): ReadonlyMap<string, string> {
   const rows = files.flatMap(({ content }) => Object.entries(content.chains ?? {}))
   return new Map(rows.map(([name, id]) => [name.toLowerCase(), id]))
 }
 
-/** Trading calendars by the code of the exchange; a later file overrides an earlier one. */
+/** Collects trading calendars by the code of the exchange; a later file overrides an earlier one. */
 function sessionsOf(files: readonly SourceFile[], complain: Complain): ReadonlyMap<string, TradingCalendar> {
   const rows = Object.assign({}, ...files.map(({ content }) => content.sessions ?? {})) as TradingRows
   const all = tradingCalendars(rows)
@@ -86,7 +89,7 @@ function sessionsOf(files: readonly SourceFile[], complain: Complain): ReadonlyM
   return new Map(known)
 }
 
-/** Value sets of intervals go by another name. */
+/** Returns the key of the value sets of a dimension; that of intervals has a different name. */
 function setsOf(many: Dimension['plural']): 'frequencies' | Exclude<Dimension['plural'], 'intervals'> {
   return many === 'intervals' ? 'frequencies' : many
 }
@@ -123,7 +126,7 @@ function gatherEndpoints(files: readonly SourceFile[], common: Common): Map<stri
   return endpoints
 }
 
-/** What stands under a name in any of the files; each name once. */
+/** Collects the rows under one key of all files by name; a name that occurs twice is a mistake. */
 function placed<Row>(
   files: readonly SourceFile[],
   rowsIn: (file: SourceFile) => Readonly<Record<string, Row>> | undefined,
@@ -141,7 +144,7 @@ function placed<Row>(
   return all
 }
 
-/** Says where a key of a row stands, and its path. */
+/** Returns the position of a key of a row as `file:line: path`. */
 type Place = (...keys: readonly string[]) => string
 
 function endpointOf(common: Common, row: EndpointRow, source: string, at: Place): Endpoint {
@@ -239,7 +242,7 @@ function pickDefault<T extends string>(
   return named ?? defaults?.[key].flatMap((value) => from.filter((v) => v === value))[0] ?? from[0] ?? null
 }
 
-/** What no endpoint, resource or rule reads is a mistake in the making. */
+/** Reports value sets, rules and other entries that no endpoint or resource uses: they are probably mistakes. */
 function reportUnread(
   files: readonly SourceFile[],
   { sets, rules, complain }: Common,

@@ -3,22 +3,24 @@ import type { Interval } from '../base/time.ts'
 import type { Rule } from './availability.ts'
 import { countedSeconds, ruleKinds } from './rule-kinds.ts'
 
-/** The instant from which the point `t` counts as knowable: the same as `availableAt`. */
+/** SQL for the timestamp from which the point `t` counts as knowable; agrees with `availableAt`. */
 export function availableSql(rules: readonly Rule[], t: Sql, interval: Interval): Sql {
   return byRule(rules, t, (rule) => instant(rule, t, interval))
 }
 
-/** The instant of the rule in force where the API description states it, else the end of the interval. */
+/**
+ * SQL for the timestamp of the rule in force if the API description states it, otherwise for the end of the interval.
+ */
 export function floorSql(rules: readonly Rule[], t: Sql, interval: Interval): Sql {
   return byRule(rules, t, (rule) => (rule.basis === 'stated' ? instant(rule, t, interval) : endSql(t, interval)))
 }
 
-/** The basis of the rule in force: `'stated'`, `'assumed'` or `'override'`. */
+/** SQL for the basis of the rule in force: `'stated'`, `'assumed'` or `'override'`. */
 export function basisSql(rules: readonly Rule[], t: Sql): Sql {
   return byRule(rules, t, (rule) => `'${rule.basis}'`)
 }
 
-/** True where the rule in force wins over the provider's own instant. */
+/** SQL condition: the rule in force takes precedence over the provider's own timestamp. */
 export function trustedSql(rules: readonly Rule[], t: Sql): Sql {
   return byRule(rules, t, (rule) => (rule.trust === 'rule' ? 'true' : 'false'))
 }
@@ -27,10 +29,12 @@ function instant(rule: Rule, t: Sql, interval: Interval): Sql {
   return ruleKinds[rule.kind].sql(t, endSql(t, interval), String(countedSeconds(rule)))
 }
 
-/** Beyond every `t`. */
+/** A timestamp later than every `t`. */
 const always = 1_000_000_000_000
 
-/** The rules as rows: in force where `t` lies in `[begins, ends)`, each `t` in exactly one of them. */
+/**
+ * Lists the rules as rows: each is in force for `t` in `[begins, ends)`, and each `t` belongs to exactly one of them.
+ */
 export function ruleRows(rules: readonly Rule[]) {
   let begins = -always
   return rules.map((rule) => {
@@ -42,13 +46,16 @@ export function ruleRows(rules: readonly Rule[]) {
   })
 }
 
-/** The instant from which `t`, whose interval ends at `close`, counts as knowable by the rule in the row's columns. */
+/**
+ * SQL for the timestamp from which `t`, whose interval ends at `close`, counts as knowable by the rule in the row's
+ * columns.
+ */
 export function rowInstantSql(t: Sql, close: Sql): Sql {
   const branches = Object.entries(ruleKinds).map(([kind, { sql }]) => `WHEN '${kind}' THEN ${sql(t, close, 'seconds')}`)
   return `(CASE kind ${branches.join(' ')} END)`
 }
 
-/** One expression where all rules give the same text, else a CASE over their `until`. */
+/** Builds one expression if all rules give the same text, otherwise a CASE over their `until`. */
 function byRule(rules: readonly Rule[], t: Sql, expression: (rule: Rule) => Sql): Sql {
   const open = rules.findIndex((rule) => rule.until === null)
   if (open === -1) throw new RangeError('a list of rules must end in one without `until`')

@@ -12,7 +12,7 @@ const ids = z.array(word).min(1)
 const ruleKeys = { ...ruleTimeKeys(), until: instant.optional(), trust: z.enum(['provider', 'rule']).optional() }
 
 const naming = spellings().map(({ first }) => first)
-/** Keys that say nothing without one of these. */
+/** Keys that have no effect without a key that states a time. */
 const beside = [...spellings().flatMap(({ further }) => further), 'intervals', 'until', 'trust']
 
 /** The rule of one interval. */
@@ -89,13 +89,13 @@ const selection = z
   })
   .refine((s) => s.since === undefined || s.until === undefined || s.since < s.until, 'since before until')
 
-/** What the daily run does beside what it always does. */
+/** Optional steps of the daily run. */
 const daily = z.strictObject({ vacuum: z.boolean().optional(), verify_budget: z.number().int().min(1).optional() })
 
 /** A line for the shell, or a program and its arguments. */
 const command = z.union([word, z.array(word).min(1)])
 
-/** What is run when something has happened, and for how long at most. */
+/** Commands to run after certain events, and the time limit for each. */
 const hooks = z.strictObject({
   on_done: command.optional(),
   on_head: command.optional(),
@@ -106,7 +106,7 @@ const hooks = z.strictObject({
 
 const most = z.number().int().min(0).optional()
 
-/** What is still well; more of it is told by `status --check`. */
+/** Limits of a healthy lake; `status --check` reports what exceeds them. */
 const check = z.strictObject({
   max_late: z.union([duration, z.record(word, duration)]).optional(),
   max_feed_age: duration.optional(),
@@ -116,10 +116,10 @@ const check = z.strictObject({
   max_gaps: most,
 })
 
-/** `pitlake.yaml`: what a person may set. Keys to the APIs have no place in it. */
+/** `pitlake.yaml`: the settings that a user may change. Keys to the APIs do not belong in it. */
 export const configSchema = z.strictObject({
   data: word.optional(),
-  /** What a process may hold, in bytes. */
+  /** Memory limit of a process, in bytes. */
   memory: z
     .string()
     .refine((text) => bytesOf(text) !== undefined, suchSize)
@@ -127,7 +127,7 @@ export const configSchema = z.strictObject({
     .optional(),
   metrics: metrics.nullish().transform((value) => value ?? undefined),
   registry: registry.nullish().transform((value) => value ?? undefined),
-  /** How often the lake is fetched. */
+  /** Time between two fetches, in seconds. */
   schedule: duration.optional(),
   daily: daily.nullish().transform((value) => value ?? undefined),
   check: check.nullish().transform((value) => value ?? undefined),
@@ -156,12 +156,12 @@ export function parseConfig(name: string, text: string): { config: Config; yaml:
   throw new LakeError('usage', complaints)
 }
 
-/** The JSON schema of the config file, for editors. */
+/** Returns the JSON schema of the config file, for editors. */
 export const configJsonSchema = (): object => z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' })
 
 const secretNames = globTest('*key')
 
-/** Keys come from the environment or a file named there, never from the config file. */
+/** Finds keys of the APIs in the file: they belong in the environment, or in a file that it names. */
 function secretsIn(yaml: YamlText, value: unknown, path: readonly (string | number)[]): Complaint[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, inner]) => {
@@ -181,7 +181,7 @@ function secretsIn(yaml: YamlText, value: unknown, path: readonly (string | numb
   })
 }
 
-/** A placeholder mapped to nothing is a slip. */
+/** Finds placeholders that are mapped to an empty name. */
 function emptyMappings(yaml: YamlText, config: Config): Complaint[] {
   return (['paths', 'exchanges'] as const).flatMap((kind) =>
     Object.entries(config.metrics?.[kind] ?? {})
@@ -194,7 +194,7 @@ function emptyMappings(yaml: YamlText, config: Config): Complaint[] {
   )
 }
 
-/** The file's value with every asset id that YAML reads as a number spelled as it is written: `00`, `1e5`. */
+/** Returns the file's value with every asset id that YAML reads as a number restored to its spelling: `00`, `1e5`. */
 function withWrittenAssets(yaml: YamlText): unknown {
   const value = structuredClone(yaml.value)
   const blocks: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'select') : undefined

@@ -11,7 +11,7 @@ export const duration = z
   .refine((value) => parseDuration(String(value)) !== undefined, 'a duration such as 20m, 2h or 3d')
   .transform((value) => parseDuration(String(value)) ?? Number.NaN)
 
-/** An ISO date or instant as Unix seconds; zone-less means UTC. */
+/** An ISO date or date-time as Unix seconds; zone-less means UTC. */
 export const instant = z
   .union([z.string(), z.number().int()])
   .refine((value) => parseInstant(String(value)) !== undefined, 'a date such as 2024-06-01 or an instant with Z')
@@ -24,13 +24,13 @@ type Path = readonly Key[]
 export interface YamlText {
   /** The name of its file. */
   readonly name: string
-  /** The value; undefined if there are complaints. */
+  /** The parsed value; undefined if there are complaints. */
   readonly value: unknown
   /** Mistakes of syntax and repeated keys. */
   readonly complaints: Complaint[]
-  /** `file:line` of the node at the path, or of its nearest parent that exists. */
+  /** Returns `file:line` of the node at the path, or of its nearest parent that exists. */
   readonly where: (path: Path) => string
-  /** A scalar as it is written: `00` is not 0. Undefined if the path names none. */
+  /** Returns a scalar as it is written: `00` is not 0. Undefined if the path names none. */
   readonly written: (path: Path) => string | undefined
 }
 
@@ -38,7 +38,7 @@ export interface YamlText {
 export function readYaml(name: string, text: string): YamlText {
   const lines = new LineCounter()
   const document = parse(name, text, lines)
-  // One slip of syntax drags others behind it: only the first says what to mend. Repeated keys stand for themselves.
+  // One syntax error causes others after it, so only the first is reported. Repeated keys are independent errors.
   const syntax = document.errors.filter((error) => error.code !== 'DUPLICATE_KEY')
   const errors = syntax.length > 0 ? syntax.slice(0, 1) : document.errors
   const at = (offset: number) => `${name}:${lines.linePos(offset).line}`
@@ -69,7 +69,7 @@ function parse(name: string, text: string, lines: LineCounter): Document.Parsed 
   }
 }
 
-/** The text of a file of the user's; bytes that are no UTF-8 are refused with their line. */
+/** Decodes the text of a user's file; bytes that are not UTF-8 are refused with their line. */
 export function utf8Text(name: string, bytes: Buffer): string {
   if (isUtf8(bytes)) return new TextDecoder().decode(bytes)
   let line = 1
@@ -82,7 +82,8 @@ export function utf8Text(name: string, bytes: Buffer): string {
 }
 
 /**
- * What YAML allows and nobody means: an anchor that holds itself, and signs that a terminal or a header would act on.
+ * Finds nodes that YAML allows but that are always mistakes: an anchor that contains itself, and control characters
+ * that a terminal or a header would interpret.
  */
 function strangeNodes(document: Document): { offset: number; expected: string; got: string }[] {
   const problems: { offset: number; expected: string; got: string }[] = []
@@ -106,7 +107,7 @@ function strangeNodes(document: Document): { offset: number; expected: string; g
   return problems
 }
 
-/** What the document says; one whose aliases unfold without end says nothing. */
+/** Converts the document to a value; undefined if its aliases expand without end. */
 function valueOf(document: Document, at: (offset: number) => string, complaints: Complaint[]): unknown {
   try {
     return document.toJS()
@@ -123,7 +124,7 @@ function offsetOf({ range }: Node): number {
   return range?.[0] ?? 0
 }
 
-/** Every issue of a zod error as `file:line: path: expected …, got …`, unknown keys with a suggestion. */
+/** Formats every issue of a zod error as `file:line: path: expected …, got …`, unknown keys with a suggestion. */
 export function describeIssues(
   yaml: YamlText,
   issues: readonly z.core.$ZodIssue[],
@@ -132,7 +133,7 @@ export function describeIssues(
   const unknown = new Set(issues.filter(({ code }) => code === 'unrecognized_keys').map(({ path }) => path.join('.')))
   return issues.flatMap((issue) => {
     const path = issue.path.filter((key) => typeof key !== 'symbol')
-    // What a mapping lacks is most likely what its unknown key was meant to be.
+    // A key that a mapping lacks is most likely the intended spelling of its unknown key.
     if (issue.code === 'custom' && unknown.has(issue.path.join('.'))) return []
     if (issue.code === 'unrecognized_keys') {
       return issue.keys.map((key) => unknownKey(yaml, [...path, key], keysAt(schema, path)))
@@ -147,7 +148,7 @@ export function describeIssues(
   })
 }
 
-/** The keys that may stand at a path of what the schema describes; none where any may. */
+/** Lists the keys that the schema allows at a path; empty if any key is allowed. */
 function keysAt(schema: z.core.$ZodType | undefined, path: Path): readonly string[] {
   const [key, ...inner] = path
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return keysAt(schema.unwrap(), path)
@@ -190,9 +191,8 @@ function isQuotable(issue: z.core.$ZodIssue): boolean {
 }
 
 /**
- * What stands at a key, as an error shows it: only what kind of value it is, because a file that is no configuration at
- * all may hold what nobody is to read. A number or a word is quoted where the key takes one and this one is not
- * allowed.
+ * Describes a value in an error: only its kind, because a file that is no configuration may contain secrets. A number
+ * or a word is quoted if the key takes one and this one is not allowed.
  */
 function shownValue(value: unknown, isQuoted: boolean): string {
   if (Array.isArray(value)) return value.length === 0 ? '[]' : `a list of ${value.length}`
@@ -202,7 +202,9 @@ function shownValue(value: unknown, isQuoted: boolean): string {
   return value === null ? 'null' : 'true or false'
 }
 
-/** What an unknown key is called that is no name: of another kind of file it may be a whole line. */
+/**
+ * Name in messages for an unknown key that is not an identifier: in a file of a different kind it may be a whole line.
+ */
 const unnamed = 'a key that is no name'
 
 /** Whether a key is a word, a path or a pattern of paths, and not a line of some other file. */
@@ -210,7 +212,7 @@ function isName(key: Key): boolean {
   return typeof key === 'number' || /^[\w./*#@ -]{1,80}$/.test(key)
 }
 
-/** What the parser complains of, without what it quotes of the file. */
+/** Reduces the parser's message to its words, without the quotations from the file. */
 function withoutText(message: string): string {
   if (message.includes('call stack')) return 'values nested too deeply'
   return message.replaceAll(/(["'`]).*\1/gs, '…').replace(/:\s.*$/s, '')

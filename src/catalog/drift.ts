@@ -2,7 +2,7 @@ import { type Catalogue, type Endpoint, isNameless } from './catalogue.ts'
 import { fittingPaths, isOpenExchange } from './names.ts'
 import type { ListedEndpoint } from './listing.ts'
 
-/** A parameter of which the provider lists different values than the catalogue. */
+/** A parameter for which the provider lists different values than the catalogue. */
 export type ParameterChange = {
   /** Name of the parameter, such as `intervals` or `currencies`. */
   readonly parameter: string
@@ -18,7 +18,7 @@ export type ChangedEndpoint = {
   readonly changes: readonly ParameterChange[]
 }
 
-/** How a provider's listing differs from the catalogue. */
+/** Differences between a provider's listing and the catalogue. */
 export type CatalogueDrift = {
   /** Endpoints in the listing. */
   readonly listed: number
@@ -34,8 +34,8 @@ export type CatalogueDrift = {
 }
 
 /**
- * Compares the catalogue with what a provider lists; a parameter that the listing does not name has not changed. `all`:
- * also listed paths that do not end in `_pit`.
+ * Compares the catalogue with a provider's listing; a parameter that the listing does not name counts as unchanged.
+ * With `all`, includes listed paths that do not end in `_pit`.
  */
 export function compareListing(catalogue: Catalogue, listing: readonly ListedEndpoint[], all: boolean): CatalogueDrift {
   const isPlaceholder = takesPlaceholders(catalogue, listing)
@@ -94,7 +94,8 @@ function changesOf(
 }
 
 /**
- * The exchanges of both sides in the provider's words; placeholders without a real name are left out of the comparison.
+ * Returns the exchanges of both sides in the provider's words; placeholders without a real name are left out of the
+ * comparison.
  */
 function exchangesOf(
   catalogue: Catalogue,
@@ -104,7 +105,7 @@ function exchangesOf(
 ): [readonly string[], readonly string[] | undefined] {
   const open = endpoint.exchanges.filter((name) => isOpenExchange(catalogue, name))
   if (isPlaceholder || open.length === 0) return [endpoint.exchanges, exchanges]
-  // What the open names stand for is not known: a name that only the provider has may be one of them.
+  // The real names of open exchanges are unknown: a name that only the provider has may be one of them.
   const mapped = endpoint.exchanges.filter((name) => !open.includes(name))
   return [mapped, exchanges?.filter((name) => mapped.includes(name))]
 }

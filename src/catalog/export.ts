@@ -4,7 +4,7 @@ import { type Catalogue, dimensions, type Endpoint, standardRule } from './catal
 import { describeRule, lagOf } from './rule-kinds.ts'
 import { seriesId } from './series.ts'
 
-/** The whole catalogue with every value set spelled out, as scripts read it; names are relied on. */
+/** Returns the whole catalogue with every value set spelled out, for scripts, which depend on the names. */
 export function exportCatalogue(catalogue: Catalogue) {
   return [...catalogue.endpoints.values()].map(exportEndpoint)
 }
@@ -15,7 +15,7 @@ function exportEndpoint(endpoint: Endpoint) {
     path: endpoint.path,
     ...parametersOf(endpoint),
     availability: exportRule(standardRule(endpoint)),
-    // Every rule of every interval, those with dates included.
+    // Every rule of every interval, including those with dates.
     availability_by_interval: Object.fromEntries(
       ownIntervals.map((interval) => [interval, endpoint.rules[interval].map(exportRule)]),
     ),
@@ -29,7 +29,7 @@ function exportEndpoint(endpoint: Endpoint) {
   }
 }
 
-/** What may be asked of an endpoint, as listings tell it. */
+/** Returns the parameters of an endpoint in the form in which listings state them. */
 export function parametersOf(endpoint: Endpoint) {
   const { intervals, currencies, exchanges, networks, since, until, format, timestampFormat } = endpoint
   return { intervals, currencies, exchanges, networks, since, until, format, timestamp_format: timestampFormat }
@@ -47,7 +47,7 @@ function exportRule(rule: Rule) {
   }
 }
 
-/** An example request without a key. */
+/** Builds an example request, without a key. */
 export function exampleRequest(catalogue: Catalogue, endpoint: Endpoint): string {
   const { wire } = catalogue
   const keys = wire.queryKeys
@@ -62,7 +62,7 @@ export function exampleRequest(catalogue: Catalogue, endpoint: Endpoint): string
   return `GET {base}${wire.metricsPrefix}${endpoint.ask}?${query.toString()}`
 }
 
-/** An example of a series id of the endpoint. */
+/** Builds an example of a series id of the endpoint. */
 export function exampleSeries(endpoint: Endpoint): string {
   return seriesId({ metric: endpoint.path, asset: 'BTC', ...endpoint.defaults, params: endpoint.params })
 }

@@ -5,13 +5,13 @@ import { ownRow } from './sources.ts'
 
 const word = z.string().trim().min(1)
 
-/** What makes the values of a feature: whoever changes any of it has another version of it. */
+/** The parts of a feature that determine its values; a change to any of them makes a new version. */
 const definition = {
   sql: word,
   grid: z.enum(intervals),
-  /** Seconds from an instant of the grid to when its value is told. */
+  /** Seconds from a timestamp of the grid until its value is available. */
   latency: duration.default(0),
-  /** The first instant of the grid, Unix seconds. */
+  /** The first timestamp of the grid, Unix seconds. */
   since: instant.optional(),
   assets: z.array(word).min(1).optional(),
 }
@@ -23,37 +23,37 @@ export type DeclaredFeature = Readonly<z.infer<typeof featureRow>>
 
 const seconds = z.number().int()
 
-/** Nothing that a feature names was requested of these series before an instant when its values were computed. */
+/** Series of which a feature names data that had not been requested when its values were computed. */
 const unrequested = z.object({
   metric: word,
   interval: z.enum(intervals).nullable(),
-  /** All of them where null. */
+  /** Asset of the series; null for all assets. */
   asset: word.nullable(),
-  /** What comes first of what was resolved; null where nothing was. */
+  /** First timestamp that was resolved, Unix seconds; null if none was. */
   before: seconds.nullable(),
 })
 
 export type Unrequested = Readonly<z.infer<typeof unrequested>>
 
-/** One definition of a feature, as a lake keeps it. */
+/** One definition of a feature, as a lake stores it. */
 const version = z.object({
   ...definition,
   latency: seconds,
   since: seconds.optional(),
-  /** Which versions of other features it reads. */
+  /** Versions of the other features that it reads, by name. */
   reads: z.record(z.string(), z.string()),
-  /** The grid begins here. */
+  /** First timestamp of the grid, Unix seconds. */
   first: seconds,
-  /** The last instant of the grid that was computed; null before the first. */
+  /** The last timestamp of the grid that was computed; null before the first. */
   through: seconds.nullable(),
-  /** What it was computed without, as nobody had requested it: once that is resolved another version is computed. */
+  /** Series that were not requested when it was computed; once they are resolved, another version is computed. */
   without: z.array(unrequested).default([]),
 })
 
 export type FeatureVersion = Readonly<z.infer<typeof version>>
 
-/** What a lake keeps of a feature: its versions, the first one first, and what makes it a series as own data are. */
+/** A feature as a lake stores it: its versions, oldest first, and the fields that make it a series like user data. */
 export const keptFeature = ownRow.extend({ versions: z.array(version).default([]) })
 
-/** The definition alone, and what it reads of other features. */
+/** The definition alone, with the versions of other features that it reads. */
 export const definitionOf = version.omit({ first: true, through: true, without: true })

@@ -1,4 +1,4 @@
-/** A test for one pattern: `*` stands for any run of characters, everything else for itself. */
+/** Compiles a pattern into a test: `*` matches any run of characters, every other character matches itself. */
 export function globTest(pattern: string): (text: string) => boolean {
   if (!pattern.includes('*')) return (text) => text === pattern
   const source = pattern
@@ -9,7 +9,10 @@ export function globTest(pattern: string): (text: string) => boolean {
   return (text) => expression.test(text)
 }
 
-/** How exactly a pattern names a text: 0 not at all, then `*`, any other pattern, the text itself. */
+/**
+ * Returns how precisely a pattern matches a text: 0 not at all, 1 for `*`, 2 for any other pattern, 3 for the text
+ * itself.
+ */
 export function globWeight(pattern: string, matches: (text: string) => boolean, text: string): number {
   if (!matches(text)) return 0
   return pattern === text ? 3 : pattern === '*' ? 1 : 2

@@ -11,7 +11,10 @@ import type { Config } from './config.ts'
 export const usualCheck: Check = {
   maxLate: [],
   schedule: null,
-  /** The registry's feed can be made up for only while the provider keeps it. */
+  /**
+   * Maximum age of the last poll: a gap in the registry's feed can be filled only while the provider still serves the
+   * feed.
+   */
   maxFeedAge: 3 * day,
   maxViolations: 0,
   maxFindings: 0,
@@ -19,7 +22,7 @@ export const usualCheck: Check = {
   maxGaps: null,
 }
 
-/** How late the points of some paths may be. */
+/** The maximum lateness of the points of some paths. */
 export interface LateLimit {
   /** A glob of paths. */
   readonly pattern: string
@@ -28,11 +31,11 @@ export interface LateLimit {
 
 /** The limits within which `status --check` calls a lake well. */
 export interface Check {
-  /** How late points may be; paths that no pattern matches have their usual judgement. */
+  /** Maximum lateness of points by pattern; paths that no pattern matches follow the built-in criteria. */
   readonly maxLate: readonly LateLimit[]
-  /** How often the lake is fetched, seconds; null if its runs show it. */
+  /** Time between two fetches, seconds; null to infer it from the runs. */
   readonly schedule: number | null
-  /** How old the last poll of the registry's feed may be, seconds. */
+  /** Maximum age of the last poll of the registry's feed, seconds. */
   readonly maxFeedAge: number
   /** The most open violations. */
   readonly maxViolations: number
@@ -48,11 +51,11 @@ export const hookNames = ['on_done', 'on_violation', 'on_stale', 'on_head'] as c
 
 /** The commands to run when something has happened. */
 export type Hooks = {
-  /** By event: a line for the shell, or a program and its arguments. */
+  /** Commands by event: a line for the shell, or a program and its arguments. */
   readonly commands: Readonly<Partial<Record<(typeof hookNames)[number], string | readonly string[] | undefined>>>
-  /** How long each may run, seconds. */
+  /** Time limit of each command, seconds. */
   readonly limit: number
-  /** Where they are run: the folder of the config file. */
+  /** Working directory of the commands: the folder of the config file. */
   readonly folder: string
 }
 
@@ -76,8 +79,8 @@ export function healthOf(config: Partial<Config>, file: string): { readonly chec
 }
 
 /**
- * How late the points of a path may be: what names it most exactly holds, of equals the strictest; null where none
- * does.
+ * Returns the maximum lateness of a path, in seconds: that of the most precise pattern, or the strictest of several
+ * equal ones; null if none matches.
  */
 export function lateFor({ maxLate }: Pick<Check, 'maxLate'>, path: string): number | null {
   let best = { weight: 0, seconds: Infinity }
@@ -94,7 +97,7 @@ export function checkLate({ maxLate }: Check, catalogue: Catalogue, where: (path
   for (const { pattern } of maxLate) refuseUnmatched(pattern, catalogue, where(['check', 'max_late', pattern]))
 }
 
-/** Refuses a pattern that stands there and that no endpoint answers to. */
+/** Refuses a pattern that matches no endpoint. */
 export function refuseUnmatched(pattern: string, { endpoints }: Catalogue, subject: string): void {
   const paths = [...endpoints.values()].flatMap(pathNames)
   if (paths.some(globTest(pattern))) return

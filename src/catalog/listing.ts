@@ -3,7 +3,7 @@ import { type Interval, isOffered } from '../base/time.ts'
 import { isObject } from '../base/json.ts'
 import { visible } from '../base/visible-text.ts'
 
-/** One endpoint of a provider's own listing, in the catalogue's words; what is not understood stays in `extra`. */
+/** One endpoint of a provider's own listing, in the catalogue's words; unknown keys stay in `extra`. */
 export interface ListedEndpoint {
   readonly path: string
   readonly intervals?: readonly Interval[]
@@ -93,7 +93,7 @@ function readRow(where: string, row: unknown): ListedEndpoint {
   }
 }
 
-/** The part after `/v1/metrics/`, without slashes at the ends. */
+/** Returns the part of a path after `/v1/metrics/`, without slashes at the ends. */
 function cleanPath(where: string, path: string): string {
   const bare = path
     .replace(/^https?:\/\/[^/]+/, '')
@@ -114,11 +114,14 @@ function isTexts(value: unknown): value is Record<string, string | number | bool
 /** A listed endpoint as a row of a catalogue. */
 export interface ImportedRow extends ListedEndpoint {
   readonly revisable?: true
-  /** The exchange that stands in where a request names none. */
+  /** The exchange used if a request names none. */
   readonly default?: { readonly exchange: string }
 }
 
-/** A listed endpoint as a row of a catalogue: what a path tells that says no `_pit` may be told otherwise later. */
+/**
+ * Converts a listed endpoint to a row of a catalogue; a path without `_pit` is revisable, so its values may change
+ * later.
+ */
 export function importedRow<Row extends ListedEndpoint>(row: Row): Row & Pick<ImportedRow, 'revisable'> {
   return row.path.endsWith('_pit') ? row : { ...row, revisable: true }
 }

@@ -13,7 +13,7 @@ import { createHash } from 'node:crypto'
 import { getCompileCacheDir } from 'node:module'
 import { isDeepStrictEqual } from 'node:util'
 
-/** The built-in catalogue's folder: beside `src` in the repository, beside `dist` in the package. */
+/** The built-in catalogue's folder: next to `src` in the repository, next to `dist` in the package. */
 const builtinFolder = fileURLToPath(new URL('../../catalog/', import.meta.url))
 
 /**
@@ -64,7 +64,9 @@ export function parseCatalogue(texts: readonly { name: string; text: string; shi
   return { ...assembled, wire, digest: digest.digest('hex') }
 }
 
-/** The file without the top-level keys or rows that hold a problem, so that the rest can still be checked. */
+/**
+ * Returns the file without the top-level keys or rows that contain a problem, so that the rest can still be checked.
+ */
 function salvage(value: unknown, issues: readonly z.core.$ZodIssue[]): Omit<SourceFile, 'yaml'> | undefined {
   const copy = structuredClone(value) as Record<string, unknown>
   for (const { path, ...issue } of issues) {
@@ -91,19 +93,19 @@ function readUserFile(file: string): string {
   return utf8Text(file, readSettingsFile(file, file, 'a readable catalogue file'))
 }
 
-/** What a text says and where: the line of each value by its path as JSON. */
+/** A parsed text: its value, and the line of each value by its path as JSON. */
 interface Remembered {
   readonly value: unknown
   readonly lines: Readonly<Record<string, number>>
 }
 
-/** Raised when what is kept of a text becomes another. */
+/** Version of the cache format; raised with every change to it. */
 const shape = 1
 
 /**
- * A text that comes with the program, read once for all runs: parsing takes most of the time of a short command. What
- * it says is kept by its digest, with a digest of its own, beside what the program's modules were compiled to, and
- * nowhere where these are not kept.
+ * Reads a YAML text that ships with the program through a cache, because parsing takes most of the time of a short
+ * command. The parsed value is cached by the digest of the text, with a digest of its own, in Node's compile cache
+ * folder; without that folder nothing is cached.
  */
 function readShipped(name: string, text: string): YamlText {
   const folder = getCompileCacheDir()
@@ -132,7 +134,7 @@ function fromMemory(name: string, text: string, { value, lines }: Remembered): Y
   }
 }
 
-/** A file that is not there, or holds other bytes than were written, is none. */
+/** Reads a cached value; undefined if the file is missing or its bytes have changed. */
 function recall(file: string): Remembered | undefined {
   let content: string
   try {
@@ -144,7 +146,7 @@ function recall(file: string): Remembered | undefined {
   return digest === digestOf(text) ? (JSON.parse(text) as Remembered) : undefined
 }
 
-/** Keeps what can be kept whole; a folder that cannot be written is no reason to stop. */
+/** Caches a value if JSON can represent all of it; a folder that cannot be written is not an error. */
 function keep(file: string, { name, value, where }: YamlText): void {
   const lines = Object.fromEntries(
     pathsOf(value).map((path) => [JSON.stringify(path), Number(where(path).slice(name.length + 1))]),
@@ -160,7 +162,7 @@ function keep(file: string, { name, value, where }: YamlText): void {
   } catch {}
 }
 
-/** The paths of everything that a value holds. */
+/** Lists the paths of all values inside a value. */
 function pathsOf(value: unknown, path: readonly (string | number)[] = []): (readonly (string | number)[])[] {
   if (typeof value !== 'object' || value === null) return [path]
   const below = Array.isArray(value)

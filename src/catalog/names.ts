@@ -1,17 +1,17 @@
 import type { Catalogue, Endpoint, NamedExchanges, ProviderNames, UnnamedEndpoint } from './catalogue.ts'
 
-/** Names of a provider of which nothing is known. */
+/** Names of a provider about which nothing is known yet. */
 export const noNames: ProviderNames = { paths: {}, exchanges: {}, endpoints: {}, candidates: {} }
 
-/** A value of a record that has names of others as keys: `constructor` among them. */
+/** Looks up a value in a record by a foreign name, which may be one such as `constructor`. */
 export function namedIn<T>(record: Readonly<Record<string, T>>, name: string): T | undefined {
   return Object.hasOwn(record, name) ? record[name] : undefined
 }
 
 /**
- * The catalogue in a provider's own names: paths, exchanges and defaults. Everything that follows (plan, store, views,
- * joins) knows these names only, so that two names of the provider are two series. Names that it has already are kept
- * unless `more` has others.
+ * Returns the catalogue under a provider's own names: paths, exchanges and defaults. All later steps (plan, store,
+ * views, joins) know only these names, so two names of the provider are two series. Names already in the catalogue
+ * remain unless `more` replaces them.
  */
 export function withNames(catalogue: Catalogue, more: ProviderNames): Catalogue {
   const names = mergeNames(catalogue.names, more)
@@ -23,7 +23,7 @@ export function withNames(catalogue: Catalogue, more: ProviderNames): Catalogue 
     const { path, alias = path } = endpoint
     const twin = endpoints.get(path) ?? (alias === path ? undefined : unchanged.get(path))
     if (twin === undefined) endpoints.set(path, endpoint)
-    // One path with different fixed parameters is two metrics; with the same ones, the catalogue's own row stands.
+    // One path with different fixed parameters is two metrics; with the same ones, the catalogue's own row counts.
     else if (!isSameRequest(twin, endpoint)) endpoints.set(alias, { ...endpoint, path: alias })
   }
   return { ...catalogue, endpoints, names }
@@ -56,7 +56,7 @@ function renamed(endpoint: Endpoint, names: ProviderNames, isPlaceholder: (excha
       : { path: path === ask ? real : path, ask: real, placeholders: [], alias: path }
   const spelt = (name: string): string => namedIn(names.exchanges, name) ?? name
   const listed = namedIn(names.endpoints, place.path)
-  // A row without placeholders keeps its own list: of such a path only the default is recorded.
+  // A row without placeholders keeps its own list; for such a path only the default is recorded.
   const isOpen = exchanges.some(isPlaceholder)
   const namedExchanges =
     listed !== undefined && isOpen
@@ -73,7 +73,7 @@ function renamed(endpoint: Endpoint, names: ProviderNames, isPlaceholder: (excha
   }
 }
 
-/** Recorded exchanges that a row of the catalogue no longer has: the lake may have points of them. */
+/** Returns recorded exchanges that a row of the catalogue no longer has: the lake may have points of them. */
 function lostExchanges(exchanges: readonly string[], listed: NamedExchanges | undefined): readonly string[] {
   return (listed?.exchanges ?? []).filter((name) => !exchanges.includes(name))
 }
@@ -82,17 +82,17 @@ function unnamedOf({ path, ask, placeholders, exchanges, defaults }: Endpoint): 
   return { path, ask, placeholders, exchanges, exchange: defaults.exchange }
 }
 
-/** Whether an exchange is a placeholder of which the real name is not known. */
+/** Whether an exchange is a placeholder without a known real name. */
 export function isOpenExchange({ placeholderExchanges, names }: Catalogue, exchange: string): boolean {
   return placeholderExchanges.has(exchange) && namedIn(names.exchanges, exchange) !== exchange
 }
 
-/** Whether the provider is known to have names of its own: it takes no placeholder, whoever it is. */
+/** Whether the provider is known to use its own names; such a provider accepts no placeholder. */
 export function hasOwnNames({ names: { endpoints, candidates } }: Catalogue): boolean {
   return Object.keys(endpoints).length + Object.keys(candidates).length > 0
 }
 
-/** Listed paths that a path with placeholder words may stand for: each of its words stands for one word. */
+/** Finds the listed paths that a path with placeholder words may stand for: each of its words matches one word. */
 export function fittingPaths(
   { ask, placeholders }: Pick<Endpoint, 'ask' | 'placeholders'>,
   listed: readonly string[],

@@ -4,7 +4,7 @@ import { type Endpoint, type EndpointRules, imported } from './catalogue.ts'
 import { sessionCloses, type TradingCalendar } from './sessions.ts'
 import { exportRule, momentsOf, type OwnRow, type SourceMapping, unsaid } from './sources.ts'
 
-/** Why a rule is none: what dates its points are the rows themselves. */
+/** Reason in place of a rule if the rows themselves date their points. */
 export const statedByRows = 'each row tells it'
 
 function ruleOf({ from, seconds }: typeof unsaid, { available, available_at, vintage }: SourceMapping): Rule {
@@ -16,8 +16,8 @@ function ruleOf({ from, seconds }: typeof unsaid, { available, available_at, vin
 }
 
 /**
- * Rules for values known some seconds after the close of their session: one for each span in which it closes at one
- * time of day, UTC.
+ * Builds rules for values that are known some seconds after the close of their session: one for each span in which it
+ * closes at one time of day, UTC.
  */
 function closeRules(rule: Rule, calendar: TradingCalendar, seconds: number): Rule[] {
   const changes = sessionCloses(calendar).filter((one, n, all) => one.seconds !== all[n - 1]?.seconds)
@@ -41,7 +41,7 @@ function rulesFor(source: SourceMapping, part: string, sessions: Sessions): Endp
 /** Trading calendars by the code of the exchange. */
 type Sessions = ReadonlyMap<string, TradingCalendar>
 
-/** Own data as an endpoint of the catalogue that nobody is asked for. */
+/** Builds the endpoint of user data, for which pitlake contacts no provider. */
 export function ownEndpoint(path: string, { mapping: source, ...row }: OwnRow, sessions: Sessions): Endpoint {
   const { intervals: storedIntervals, currencies, exchanges, networks } = row
   const early = [...new Set(storedIntervals.flatMap((interval) => [...momentsOf(source, interval).keys()]))].filter(
@@ -79,7 +79,7 @@ export function ownEndpoint(path: string, { mapping: source, ...row }: OwnRow, s
   }
 }
 
-/** The JSON pointer to a component. */
+/** Returns the JSON pointer to a component. */
 function pointerTo(component: string): string {
   return `/${component.replaceAll('~', '~0').replaceAll('/', '~1')}`
 }

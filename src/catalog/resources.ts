@@ -2,26 +2,26 @@ import type { Complain } from '../base/errors.ts'
 import type { RegistryField, Resource } from './catalogue.ts'
 import type { FieldRow, ResourceRow, SourceFile } from './schema.ts'
 
-/** Where a part of a resource stands. */
+/** The position of a part of a resource. */
 interface ResourcePlace {
   /** `file:line`. */
   readonly source: string
-  /** How to name it in a complaint. */
+  /** Name of the part in a complaint. */
   readonly subject: string
 }
 
-/** A resource as written, and where in its file its parts stand. */
+/** A resource as written, with the positions of its parts in the file. */
 interface Placed {
   readonly name: string
   readonly row: ResourceRow
-  /** Where the part at the path stands. */
+  /** Returns the position of the part at the path. */
   readonly at: (...path: readonly string[]) => ResourcePlace
 }
 
 /** Paths below the base of the registry that are no lists. */
 const ownPaths = ['/snapshot', '/changes', '/changes/head']
 
-/** The registry's resources of all files; what contradicts itself or another file is complained of. */
+/** Collects the registry's resources from all files, and reports contradictions within a resource or between files. */
 export function resourcesOf(files: readonly SourceFile[], complain: Complain): ReadonlyMap<string, Resource> {
   const rows = files.flatMap(({ yaml, content }) =>
     Object.entries(content.resources ?? {}).map(([name, row]): Placed => {
@@ -39,7 +39,7 @@ export function resourcesOf(files: readonly SourceFile[], complain: Complain): R
   for (const { name, row, at } of rows) {
     const { entity, path, embeds } = row
     const { source } = at()
-    // A snapshot names an array by either word, and events go by the singular one.
+    // A snapshot may name an array by either word; events use the singular.
     for (const word of new Set([name, entity, path])) {
       const before = takenPaths.get(word.toLowerCase())
       if (before === undefined) takenPaths.set(word.toLowerCase(), source)
@@ -85,7 +85,7 @@ function fieldOf(
   return { keys, kind, values: set?.values ?? [], open: set?.open ?? true, to, source }
 }
 
-/** The value sets of the fields; one that no field of any file reads is a mistake in the making. */
+/** Collects the value sets of fields, and reports those that no field of any file refers to. */
 function setsOf(files: readonly SourceFile[], rows: readonly Placed[], complain: Complain): Sets {
   const used = new Set(rows.flatMap(({ row }) => Object.values(row.fields).map(({ values }) => values)))
   for (const { yaml, content } of files)

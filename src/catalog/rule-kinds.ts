@@ -6,22 +6,24 @@ import { duration } from './document.ts'
 const longestLag = 366 * day
 
 /**
- * One kind of rule: how it is written and told, and from when on it calls the point `t` knowable whose interval ends at
- * `close`, here and in SQL. What a rule of any kind counts is one number of seconds.
+ * One kind of rule: its spelling, its description, and the timestamp from which it calls the point `t` knowable whose
+ * interval ends at `close`, in TypeScript and in SQL. A rule of any kind counts one number of seconds.
  */
 interface RuleKind {
-  /** The keys of a row, all optional: the first tells that a row is of this kind, the others only refine it. */
+  /** The keys of a row, all optional: the first identifies a row of this kind, the others only refine it. */
   readonly keys: Readonly<Record<string, z.ZodType>>
-  /** What a row of this kind states. */
+  /** Reads the fields that a row of this kind states. */
   read(row: object): object
   seconds(stated: object): number
-  /** As people read it. */
+  /** Describes the rule for people. */
   describe(stated: object): string
   /** Whether its seconds are a lag after the end of the interval. */
   readonly isLag: boolean
   readonly at: (t: Instant, close: Instant, seconds: number) => Instant
   readonly sql: (t: Sql, close: Sql, seconds: Sql) => Sql
-  /** The first start of an interval that is not knowable yet at an instant; `start` and `ceil` give the grid. */
+  /**
+   * SQL for the first start of an interval that is not knowable yet at a given time; `start` and `ceil` give the grid.
+   */
   readonly undue: (at: Sql, seconds: Sql, start: (at: Sql) => Sql, ceil: (at: Sql) => Sql) => Sql
 }
 
@@ -63,7 +65,7 @@ const table = {
     isLag: false,
     at: (t, close, seconds) => Math.max(close, Math.floor(t / day) * day + seconds),
     sql: (t, close, seconds) => `greatest(${close}, ${t} - ((${t} % ${day}) + ${day}) % ${day} + ${seconds})`,
-    // Not due is what has not ended, and all from the first day on that is not.
+    // Not knowable yet: intervals that have not ended, and all from the first day whose time has not come.
     undue: (at, seconds, start, ceil) =>
       `least(${start(at)}, ${ceil(`(CAST(floor((${at} - ${seconds}) / ${day}) AS BIGINT) * ${day} + ${day})`)})`,
   },
@@ -83,17 +85,17 @@ const table = {
 type Table = typeof table
 type RuleName = keyof Table
 
-/**
- * The time part of an availability rule: its kind and what it states. Derived, because `table` lists the kinds once.
- */
+/** The time part of an availability rule: its kind and its fields. Derived, because `table` lists the kinds once. */
 export type RuleTime = { [K in RuleName]: { readonly kind: K } & Readonly<ReturnType<Table[K]['read']>> }[RuleName]
 
-/** Every kind: whatever reads, tells or dates by rules, here or in SQL, is made from this table. */
+/**
+ * Every kind of rule; all code that reads, prints or dates by rules, in TypeScript or SQL, is derived from this table.
+ */
 export const ruleKinds: Readonly<Record<RuleName, RuleKind>> = table
 
 type RuleKey = { [K in RuleName]: keyof Table[K]['keys'] & string }[RuleName]
 
-/** The keys that state the time of a rule, in the catalogue and in the config. */
+/** Returns the keys that state the time of a rule, in the catalogue and in the config. */
 export function ruleTimeKeys() {
   const all = Object.values(ruleKinds).map(({ keys }) => keys)
   return Object.assign({}, ...all) as Record<RuleKey, z.ZodOptional>
@@ -101,7 +103,7 @@ export function ruleTimeKeys() {
 
 type WrittenTime = { readonly [K in RuleKey]?: unknown }
 
-/** Each kind that can be written, with the key that names it and those that only refine it. */
+/** Lists each kind that can be written, with the key that names it and those that only refine it. */
 export function spellings() {
   return Object.entries(ruleKinds).flatMap(([kind, { keys }]) => {
     const [first, ...further] = Object.keys(keys)
@@ -119,13 +121,13 @@ export function isTimed(row: WrittenTime): boolean {
   return spellings().some(({ first }) => saidIn(row)(first))
 }
 
-/** The time that a row states. */
+/** Returns the time that a row states. */
 export function timeOf(row: WrittenTime): RuleTime {
   const { kind } = spellings().find(({ first }) => saidIn(row)(first)) ?? { kind: 'lag' as const }
   return { kind, ...ruleKinds[kind].read(row) } as RuleTime
 }
 
-/** Problem with the time of a row that must have one; null if there is none. */
+/** Describes the mistake in the time of a row that must state one; null if there is none. */
 export function wrongTime(row: WrittenTime): string | null {
   const hasKey = saidIn(row)
   const all = spellings()
@@ -135,17 +137,17 @@ export function wrongTime(row: WrittenTime): string | null {
   return stray ? `\`${stray.further.find(hasKey)}\` only with \`${stray.first}\`` : null
 }
 
-/** The one number that a rule of any kind counts, in seconds. */
+/** Returns the one number that a rule of any kind counts, in seconds. */
 export function countedSeconds(rule: RuleTime): number {
   return ruleKinds[rule.kind].seconds(rule)
 }
 
-/** The seconds after the end of the interval that a rule waits for; null for rules that count otherwise. */
+/** Returns the seconds after the end of the interval that a rule waits for; null for rules that count differently. */
 export function lagOf(rule: RuleTime): number | null {
   return ruleKinds[rule.kind].isLag ? countedSeconds(rule) : null
 }
 
-/** The rule as people read it: `end of interval + 20m`, `daily at 10:15 UTC, 1 day after t`. */
+/** Formats a rule for people: `end of interval + 20m`, `daily at 10:15 UTC, 1 day after t`. */
 export function describeRule(rule: RuleTime): string {
   return ruleKinds[rule.kind].describe(rule)
 }

@@ -4,7 +4,7 @@ import { globTest, globWeight } from './globs.ts'
 import { timeOf } from './rule-kinds.ts'
 import type { AvailabilityRow } from './schema.ts'
 
-/** A rule of the catalogue with the place where it stands, ready to be matched. */
+/** A rule of the catalogue with its position, ready to be matched. */
 export interface PlacedRule {
   readonly rule: Rule
   readonly intervals: readonly Interval[] | null
@@ -19,7 +19,7 @@ interface RuleClash {
   readonly second: PlacedRule
 }
 
-/** A row of `availability:` as a rule. */
+/** Converts a row of `availability:` to a rule. */
 export function placeRule(row: AvailabilityRow, where: string): PlacedRule {
   const frame = {
     basis: row.basis,
@@ -37,9 +37,9 @@ export function placeRule(row: AvailabilityRow, where: string): PlacedRule {
 }
 
 /**
- * The rules of one endpoint for each interval, sorted by `until`, an open one last: an exact path beats
- * a pattern, a pattern beats `*`, one with `intervals` beats one without; what ends early is followed by
- * the next weaker rule. Clashes are reported through the callback.
+ * Determines the rules of one endpoint for each interval, sorted by `until`, an open one last: an exact path beats a
+ * pattern, a pattern beats `*`, a rule with `intervals` beats one without; a rule that ends early is followed by the
+ * next weaker one. Clashes are reported through the callback.
  */
 export function resolveRules(
   path: string,
@@ -75,7 +75,7 @@ function chain(
   return rules
 }
 
-/** 0: no match; higher beats lower. */
+/** Returns the weight of a rule for a path: 0 for no match; higher beats lower. */
 function weight(rule: PlacedRule, path: string): number {
   const best = Math.max(0, ...rule.patterns.map(({ text, matches }) => globWeight(text, matches, path)))
   return best === 0 ? 0 : best * 2 + (rule.intervals === null ? 0 : 1)

@@ -64,7 +64,7 @@ const endpointRow = z.strictObject({
 /** A row of `endpoints:`. */
 export type EndpointRow = z.infer<typeof endpointRow>
 
-/** Names of tables and columns: they stand in SQL, in folders and in keys of JSON. */
+/** Names of tables and columns, which are used in SQL, in folder names and in keys of JSON. */
 const name = z
   .string()
   .regex(/^[a-z][a-z0-9_]{0,59}$/, 'a name of small letters, digits and _ that begins with a letter')
@@ -113,12 +113,12 @@ export type Link = Readonly<z.infer<typeof linkRow>>
 
 const symbolVariantRow = z.strictObject({ metrics: word, registry: z.string() })
 
-/** Endings of one symbol: at the metrics API, and what stands in its place in the registry. */
+/** Endings of one symbol: at the metrics API, and the replacement in the registry. */
 export type SymbolVariant = Readonly<z.infer<typeof symbolVariantRow>>
 
 const sets = z.record(word, words.min(1))
 
-/** One catalogue file; any file may hold any of the top-level keys. */
+/** One catalogue file; any file may contain any of the top-level keys. */
 export const catalogueFile = z.strictObject({
   frequencies: z.record(word, z.array(interval).min(1)).optional(),
   currencies: sets.optional(),
@@ -145,6 +145,6 @@ export interface SourceFile {
   readonly yaml: YamlText
   /** Derived, because the schema states each key once. */
   readonly content: z.infer<typeof catalogueFile>
-  /** The number of a list's row in the text, of which rows with problems may have been left out. */
+  /** Returns the number of a list's row in the text; rows with problems may have been left out of the list. */
   readonly row: (key: 'availability' | 'endpoints', index: number) => number
 }

@@ -16,7 +16,10 @@ export interface Series extends Defaults {
   readonly params: Readonly<Record<string, string>>
 }
 
-/** What is selected: globs for paths, values for the others; `'*'` means all, absent the catalogue's default. */
+/**
+ * A selection: globs for paths, values for the other dimensions; `'*'` means all, a missing one the catalogue's
+ * default.
+ */
 export interface Selection extends Readonly<Partial<Record<Dimension['plural'], readonly string[] | undefined>>> {
   readonly assets: readonly string[]
   readonly paths?: readonly string[] | undefined
@@ -24,7 +27,7 @@ export interface Selection extends Readonly<Partial<Record<Dimension['plural'], 
   readonly until?: Instant | undefined
   /** Whether flags name its assets and dimensions one by one: a path without a glob is then a series named exactly. */
   readonly exact?: boolean | undefined
-  /** Whether nobody named it: it is what the lake holds. */
+  /** Whether the selection was not named by the user but derived from the contents of the lake. */
   readonly held?: true
 }
 
@@ -34,13 +37,13 @@ export interface Wanted {
   readonly endpoint: Endpoint
   readonly since: Instant | null
   readonly until: Instant | null
-  /** Whether flags name it exactly: then it is asked whatever metadata say. */
+  /** Whether flags name it exactly: pitlake then requests it even if metadata advise against it. */
   readonly exact?: boolean
 }
 
 const separator = '|'
 
-/** The identity of a series as one text: its parts escaped and joined by `|`, absent ones empty. */
+/** Formats the identity of a series as one text: its parts escaped and joined by `|`, absent ones empty. */
 export function seriesId(series: Omit<Series, 'id'>): string {
   const params = Object.keys(series.params).toSorted()
   const tail = params.map((key) => `${escape(key)}=${escape(series.params[key] ?? '')}`).join('&')
@@ -48,7 +51,7 @@ export function seriesId(series: Omit<Series, 'id'>): string {
   return [...parts.map((part) => (part === null ? '' : escape(part))), tail].join(separator)
 }
 
-/** The series that an id names; undefined for a text that is no id. */
+/** Parses the id of a series; undefined for a text that is not an id. */
 export function parseSeriesId(id: string): Series | undefined {
   const [metric = '', asset = '', interval = '', currency = '', exchange = '', network = '', tail = '', ...rest] =
     id.split(separator)
@@ -70,7 +73,7 @@ export function parseSeriesId(id: string): Series | undefined {
 /** A series for people to read. */
 export type SeriesName = Omit<Series, 'id' | 'params'>
 
-/** The series of an id; a text that is no id stands as the metric. */
+/** Parses the id of a series for display; a text that is not an id becomes the metric. */
 export function readableSeries(id: string): SeriesName {
   const none = { metric: id, asset: '', interval: null, currency: null, exchange: null, network: null }
   const { metric, asset, interval, currency, exchange, network } = parseSeriesId(id) ?? none
@@ -89,8 +92,8 @@ function unescape(text: string): string {
 }
 
 /**
- * Every series of the selections in a stable order: the catalogue's, then asset, interval, currency,
- * exchange, network as given. A series that is selected twice comes once with the hull of its ranges.
+ * Expands selections into series in a stable order: the catalogue's, then asset, interval, currency, exchange and
+ * network as given. A series that is selected twice occurs once, with the hull of its ranges.
  */
 export function expand(catalogue: Catalogue, selections: readonly Selection[]): Wanted[] {
   const bySeries = new Map<string, Wanted>()
@@ -117,14 +120,14 @@ export function expand(catalogue: Catalogue, selections: readonly Selection[]): 
   )
 }
 
-/** The selection with the provider's own names in the place of mapped placeholders. */
+/** Returns the selection with the provider's own names in place of mapped placeholders. */
 function withRealExchanges({ names }: Catalogue, selection: Selection): Selection {
   const { exchanges } = selection
   if (exchanges === undefined) return selection
   return { ...selection, exchanges: exchanges.map((name) => namedIn(names.exchanges, name) ?? name) }
 }
 
-/** Says what is wrong with selections before anything is opened for them; what `expand` refuses is refused here. */
+/** Checks selections before anything is opened for them; refuses the same mistakes as `expand`. */
 export function checkSelections(catalogue: Catalogue, selections: readonly Selection[]): void {
   for (const selection of selections) {
     checkValues(catalogue, selection)
@@ -134,7 +137,7 @@ export function checkSelections(catalogue: Catalogue, selections: readonly Selec
 
 const priceParts = 'it is made of one path in both currencies: `--paths supply/current_pit --currencies native,usd`'
 
-/** The endpoints that the globs name, in the catalogue's order; a glob that names none is a mistake. */
+/** Returns the endpoints that the globs name, in the catalogue's order; a glob without a match is a mistake. */
 export function matchPaths(catalogue: Catalogue, globs: readonly string[]): Endpoint[] {
   const tests = globs.map(globTest).map((test) => (endpoint: Endpoint) => pathNames(endpoint).some(test))
   const all = [...catalogue.endpoints.values()]
@@ -152,12 +155,15 @@ export function matchPaths(catalogue: Catalogue, globs: readonly string[]): Endp
   return all.filter((endpoint) => tests.some((test) => test(endpoint)))
 }
 
-/** The names under which a path may be selected: the provider's, and the catalogue's that it replaced. */
+/** Returns the names under which a path may be selected: the provider's, and the catalogue's that it replaced. */
 export function pathNames({ path, alias }: Pick<Endpoint, 'path' | 'alias'>): readonly string[] {
   return alias === undefined ? [path] : [path, alias]
 }
 
-/** The endpoints that globs select and a provider is requested for: user data have no provider. */
+/**
+ * Returns the endpoints that globs select and that a provider can be asked for, without user data, which have no
+ * provider.
+ */
 export function askedPaths(catalogue: Catalogue, globs: readonly string[]): Endpoint[] {
   const found = matchPaths(catalogue, globs)
   const [userEndpoint] = found
@@ -181,7 +187,9 @@ function seriesOf({ path: metric, params, ...endpoint }: Endpoint, selection: Se
   return found.map((series) => ({ id: seriesId(series), ...series }))
 }
 
-/** The values of one dimension; `[null]` where the endpoint does not take it, so that a filter on it is ignored. */
+/**
+ * Returns the values of one dimension; `[null]` if the endpoint does not take it, so that a filter on it is ignored.
+ */
 function chosen<T extends string>(
   allowed: readonly T[],
   named: readonly string[] | undefined,
@@ -193,7 +201,9 @@ function chosen<T extends string>(
   return allowed.filter((value) => named.includes(value))
 }
 
-/** Known paths and known values that no endpoint combines: asking for nothing in silence would hide the slip. */
+/**
+ * Builds the error for known paths and known values that no endpoint combines; an empty request would hide the slip.
+ */
 function emptySelection(selection: Selection): LakeError {
   const wanted = dimensions
     .filter(({ plural }) => selection[plural])
@@ -206,7 +216,7 @@ function emptySelection(selection: Selection): LakeError {
   })
 }
 
-/** A value that no endpoint of the whole catalogue takes is a mistake, not an empty answer. */
+/** Refuses a value that no endpoint of the whole catalogue takes: it is a mistake, not an empty selection. */
 function checkValues(catalogue: Catalogue, selection: Selection): void {
   const { since, until } = selection
   if (since !== undefined && until !== undefined && since >= until)
@@ -224,12 +234,12 @@ function checkValues(catalogue: Catalogue, selection: Selection): void {
   }
 }
 
-/** Every value that some endpoint takes. */
+/** Lists every value that some endpoint takes. */
 export function knownValues({ endpoints }: Catalogue, many: Dimension['plural']): readonly string[] {
   return [...new Set([...endpoints.values()].flatMap((endpoint): readonly string[] => endpoint[many]))]
 }
 
-/** A value that nothing takes is a mistake; `what` says of which list or flag. */
+/** Refuses a value that is not a known name; `what` names the list or flag. */
 export function refuseUnknown(what: string, requested: readonly string[], knownNames: readonly string[]): void {
   const wrong = requested.find((value) => !knownNames.includes(value))
   if (wrong === undefined) return

@@ -44,7 +44,7 @@ interface RegularHours {
   readonly close: string
 }
 
-/** When an exchange trades: every day from Monday to Friday, except those that are closed. */
+/** Trading days and hours of an exchange: Monday to Friday, except the days on which it is closed. */
 export interface TradingCalendar {
   /** Market identifier code: `XNYS`. */
   readonly code: string
@@ -60,7 +60,7 @@ export interface TradingCalendar {
 }
 
 /**
- * The calendars that rows of a catalogue list, by code; `undefined` for an exchange that is the same as an unknown one.
+ * Builds the calendars that the rows of a catalogue list, by code; `undefined` for an exchange that counts as unknown.
  */
 export function tradingCalendars(rows: TradingRows): Map<string, TradingCalendar | undefined> {
   const listed = (name: string): TradingCalendar | undefined => {
@@ -95,12 +95,12 @@ export function isSession({ closed, unscheduled }: TradingCalendar, at: Instant)
   return !closed.has(date) && !unscheduled.has(date)
 }
 
-/** Date of an instant, UTC. */
+/** Formats the date of a timestamp, UTC. */
 function dateOf(at: Instant): string {
   return new Date(at * 1000).toISOString().slice(0, 10)
 }
 
-/** The parts of a window on days with a session. */
+/** Returns the parts of a window that lie on days with a session. */
 export function onSessions(calendar: TradingCalendar, window: Window): Window[] {
   const first = Math.floor(window.since / day) * day
   const count = Math.ceil((window.until - first) / day)
@@ -111,17 +111,17 @@ export function onSessions(calendar: TradingCalendar, window: Window): Window[] 
   )
 }
 
-/** A session: the day on which it is, and when it closes. */
+/** A session: its day and its closing time. */
 interface SessionClose {
   /** Start of its day, UTC. */
   readonly day: Instant
-  /** Seconds from there to the close. */
+  /** Seconds from the start of the day to the close. */
   readonly seconds: number
 }
 
 const closes = new WeakMap<TradingCalendar, readonly SessionClose[]>()
 
-/** The close of every session of an exchange, in their order. */
+/** Lists the close of every session of an exchange, in order. */
 export function sessionCloses(calendar: TradingCalendar): readonly SessionClose[] {
   const known = closes.get(calendar)
   if (known !== undefined) return known
@@ -141,8 +141,9 @@ export function sessionCloses(calendar: TradingCalendar): readonly SessionClose[
 }
 
 /**
- * How far the clocks of a zone are ahead of UTC at noon of a day, in seconds. To ask the zone is slow: within a month
- * that begins and ends alike it is not asked. Clocks change at night, so that noon stands for the whole session.
+ * Builds a function that returns how far a zone is ahead of UTC at noon of a day, in seconds. Looking up the zone is
+ * slow, so a month with the same offset at its start and end is looked up only there. Clocks change at night, so noon
+ * represents the whole session.
  */
 function hoursAhead(zone: string): (at: Instant) => number {
   const format = new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short', timeStyle: 'medium' })

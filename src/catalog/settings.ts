@@ -28,17 +28,17 @@ interface Setting {
   readonly origin: Origin
 }
 
-/** One API as it is requested. */
+/** The settings for requests to one API. */
 interface ApiSettings {
   /** The base address, without a trailing slash; null if none is set. */
   readonly url: string | null
-  /** Null if none is set. */
+  /** Key of the API; null if none is set. */
   readonly key: string | null
-  /** The least bytes a second that a body has to bring; 0 for any pace. */
+  /** Minimum transfer rate of a body, bytes per second; 0 for any rate. */
   readonly smallestRate: number
 }
 
-/** The metrics API as it is requested, and what the config file says of its names. */
+/** The settings for requests to the metrics API, with the names that the config file gives. */
 export interface MetricsSettings extends ApiSettings {
   /** Requests a minute until the provider's headers report a limit. */
   readonly requestsPerMinute: number
@@ -56,19 +56,19 @@ export interface MetricsSettings extends ApiSettings {
   readonly exchanges: Readonly<Record<string, string>>
   /** Query keys that differ from the catalogue's. */
   readonly queryKeys: Partial<QueryKeys>
-  /** What differs from the catalogue's `metadata`; false if metadata are not requested. */
+  /** Deviations from the catalogue's `metadata`; false if metadata are not requested. */
   readonly metadata: false | Readonly<Partial<MetadataWire>>
   /** Availability rules that override the catalogue's, by glob of paths. */
   readonly availability: Readonly<Record<string, Override>>
 }
 
-/** The registry as it is requested, and what the config file says of its names. */
+/** The settings for requests to the registry, with the names that the config file gives. */
 export interface RegistrySettings extends ApiSettings {
   /** Records or events a page. */
   readonly pageLimit: number
-  /** The share of records that a snapshot may lose before it is held back. */
+  /** Share of records that a snapshot may lose before pitlake holds it back. */
   readonly shrinkLimit: number
-  /** Days for which bodies are kept as received. */
+  /** Days for which received bodies are stored. */
   readonly rawDays: number
   /** The provider's names of envelope keys, by the usual ones. */
   readonly keys: Partial<Record<EnvelopeKey, string>>
@@ -85,7 +85,7 @@ export interface Settings {
   /** The most memory that the process may take, bytes; null if not set. */
   readonly memoryBytes: number | null
   readonly daily: {
-    /** Whether the daily run takes away superseded files. */
+    /** Whether the daily run removes superseded files. */
     readonly vacuum: boolean
     /** Credits, and requests to the registry, that its verify may spend; undefined means the usual number. */
     readonly verifyBudget?: number | undefined
@@ -98,9 +98,9 @@ export interface Settings {
   readonly catalogs: readonly string[]
   /** The selections that `fetch` uses without flags. */
   readonly select: readonly Selection[]
-  /** Every key that this process was given, whichever API it is for: none of them may be written. */
+  /** Every key that this process was given, for any API; none of them may be written to output. */
   readonly secrets: readonly string[]
-  /** Names a key of the config file for a complaint: `pitlake.yaml:12: metrics.paths`. */
+  /** Returns the position of a key of the config file, for a complaint: `pitlake.yaml:12: metrics.paths`. */
   readonly where: (path: readonly string[]) => string
   /** Every setting with its origin, in the order of the documentation; no secrets. */
   readonly effective: readonly Setting[]
@@ -115,16 +115,16 @@ interface Sources {
   }
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
-  /** Whether a config file is passed over, whatever it says. */
+  /** Whether the config file is ignored. */
   readonly ignoreFile?: boolean
 }
 
-/** A map without prototype: names that a provider gives are looked up in it, `constructor` among them. */
+/** Copies a map to one without a prototype, so that provider names such as `constructor` can be looked up in it. */
 function bare<T>(map: Readonly<Record<string, T>>): Readonly<Record<string, T>> {
   return Object.assign(Object.create(null) as Record<string, T>, map)
 }
 
-/** Reads what the config file says of names and days. */
+/** Reads names and weekdays from the config file. */
 function namesOf({
   credits,
   paths,
@@ -222,7 +222,7 @@ export function resolveSettings({ flags, env, cwd, ignoreFile = false }: Sources
   }
 }
 
-/** The catalogue as this configuration changes it: query keys and availability overrides. */
+/** Applies this configuration to the catalogue: query keys and availability overrides. */
 export function applySettings(catalogue: Catalogue, settings: Settings): Catalogue {
   const overrides = Object.entries(settings.metrics.availability).flatMap(([pattern, row]): PlacedRule[] => {
     const where = settings.where(['metrics', 'availability', pattern])
@@ -255,7 +255,7 @@ export function applySettings(catalogue: Catalogue, settings: Settings): Catalog
   return withNames(configured, { ...noNames, paths: settings.metrics.paths, exchanges: settings.metrics.exchanges })
 }
 
-/** The names of a path: the provider's, and the catalogue's that it replaced. */
+/** Lists the names of a path: the provider's, and the catalogue's that it replaced. */
 function namesOfPath({ endpoints }: Catalogue, path: string): readonly string[] {
   const endpoint = endpoints.get(path)
   return endpoint === undefined ? [path] : pathNames(endpoint)
@@ -267,7 +267,10 @@ export function isLoopback(url: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
 }
 
-/** The override that names the endpoint most exactly wins; where it ends early the next one, then the catalogue's. */
+/**
+ * Combines overrides with the catalogue's rules: the most precise override wins; where it ends early, the next one
+ * applies, and then the catalogue's.
+ */
 function overridden(path: string, rules: EndpointRules, overrides: readonly PlacedRule[]): EndpointRules {
   const ownRules = resolveRules(path, overrides, ({ first, second, interval }) => {
     throw usage(second.where, {
@@ -294,7 +297,7 @@ function overrideRule(row: Omit<Override, 'intervals' | Interval>): Rule {
   return { ...frame, ...timeOf(row) }
 }
 
-/** The resources as a provider names them; where a record has both names, the provider's own holds. */
+/** Renames the fields of resources to the provider's names; if a record has both names, the provider's own counts. */
 function namedResources({ resources }: Catalogue, settings: Settings): Catalogue['resources'] {
   const { keys, fields } = settings.registry
   for (const [name, fieldNames] of Object.entries(fields)) {
@@ -314,7 +317,7 @@ function namedResources({ resources }: Catalogue, settings: Settings): Catalogue
   return new Map([...resources].map(([name, resource]) => [name, { ...resource, keys, fields: renamed(resource) }]))
 }
 
-/** Mapped paths exist in the catalogue, and no two of its endpoints ask the provider for one path. */
+/** Checks that mapped paths exist in the catalogue, and that no two of its endpoints request the same path. */
 function checkPaths(catalogue: Catalogue, settings: Settings): void {
   const { paths } = settings.metrics
   const owners = new Map<string, string>()
@@ -333,7 +336,7 @@ function checkPaths(catalogue: Catalogue, settings: Settings): void {
   }
 }
 
-/** Mapped exchanges exist in the catalogue, and no endpoint has two names for one exchange. */
+/** Checks that mapped exchanges exist in the catalogue, and that no endpoint has two names for one exchange. */
 function checkExchanges(catalogue: Catalogue, settings: Settings): void {
   const { exchanges } = settings.metrics
   const sets = new Set([...catalogue.endpoints.values()].map((endpoint) => endpoint.exchanges))
@@ -411,7 +414,10 @@ function readKey(name: string, env: Sources['env']): string | null {
   }
 }
 
-/** Every key that the environment holds or names the file of, for whatever must not show one; reads what it can. */
+/**
+ * Collects every key that the environment contains, directly or in a file that it names, so that output can redact
+ * them; files that cannot be read are skipped.
+ */
 export function givenKeys(env: Sources['env']): string[] {
   const found = ['PITLAKE_METRICS_KEY', 'PITLAKE_REGISTRY_KEY', 'PITLAKE_TOKEN'].flatMap((name) => {
     const file = env[`${name}_FILE`]
@@ -432,7 +438,7 @@ function readQuietly(file: string): string {
   }
 }
 
-/** A key is sent as a header value: visible ASCII only; a short one could not be told from data by chance. */
+/** Checks a key: it is sent as a header value, so only visible ASCII; a short one could occur in data by chance. */
 function checkKey(name: string, key: string): string {
   if (key.length > 0 && key.length < shortestKey)
     throw usage(name, { expected: `a key of at least ${shortestKey} characters`, got: String(key.length) })
@@ -451,7 +457,7 @@ function checkFolder(path: string, origin: Origin): string {
     file: 'data',
     default: 'data',
   }
-  // DuckDB takes what follows for options of its own.
+  // DuckDB reads the text after `?` as options of its own.
   if (path.includes('?'))
     throw usage(names[origin], {
       expected: 'a folder without ? in its path',

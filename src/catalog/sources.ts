@@ -10,7 +10,7 @@ export const ownName = z
   .regex(/^[a-z0-9][a-z0-9_]{0,59}(?:\/[a-z0-9][a-z0-9_]{0,59}){0,3}$/, 'a name of small letters, digits and _')
 
 /**
- * When a part of a value, or the whole, is known: so many seconds after the start or end of its interval, or a
+ * The time from which a value, or a part of it, is known: seconds after the start or end of its interval, or after a
  * session's close.
  */
 interface KnownFrom {
@@ -18,10 +18,10 @@ interface KnownFrom {
   readonly seconds: number
 }
 
-/** The end of the day that the name of a file tells: of exports, one a day. */
+/** The rule for daily exports: the end of the day in the name of the file. */
 export const exportRule = 'export'
 
-/** The rule `end+15m`, or one for each of some components; '' is the whole. Null for a text that is none. */
+/** Parses the rule `end+15m`, or one rule per component; '' is the whole value. Null for an invalid text. */
 function readRule(text: string): ReadonlyMap<string, KnownFrom> | null {
   const moments = new Map<string, KnownFrom>()
   for (const part of text === exportRule ? ['end'] : text.split(',')) {
@@ -34,7 +34,7 @@ function readRule(text: string): ReadonlyMap<string, KnownFrom> | null {
   return moments.has('') && moments.size > 1 ? null : moments
 }
 
-/** Which column of a file says what; `=BTC` in the place of a column is what none says. */
+/** The columns of a file by meaning; `=BTC` in place of a column is a constant. */
 const mapping = {
   asset: word.optional(),
   t: word.optional(),
@@ -51,14 +51,14 @@ const mapping = {
     )
     .optional(),
   zone: z.string().refine(isZone, 'a zone such as UTC or America/New_York').optional(),
-  /** Which of two is meant where the clocks of the zone show a time twice. */
+  /** The choice between two timestamps if the clocks of the zone show a time twice. */
   ambiguous: z.enum(['earlier', 'later']).optional(),
   unit: z.enum(['s', 'ms', 'us', 'ns']).optional(),
-  /** The text that stands for a missing value, such as `.`; an empty cell is missing in any case. */
+  /** The text that means a missing value, such as `.`; an empty cell always means one. */
   null_text: word.optional(),
-  /** On which days points are expected: on all unless said. */
+  /** Days on which points are expected; all days by default. */
   expected: z.enum(['weekdays']).optional(),
-  /** The exchange on whose sessions the values are. */
+  /** The exchange whose sessions date the values. */
   sessions: word.optional(),
   vintage: word.optional(),
   revisable: z.boolean().optional(),
@@ -75,7 +75,7 @@ function isZone(zone: string): boolean {
   }
 }
 
-/** Tells of keys that contradict one another. */
+/** Reports keys that contradict one another. */
 function sound(row: SourceMapping, { addIssue }: Pick<z.core.$RefinementCtx, 'addIssue'>): void {
   const { value, components, available, available_at, vintage, sessions, expected } = row
   const rules = [...(readRule(available ?? 'end') ?? new Map<string, KnownFrom>())]
@@ -98,7 +98,7 @@ function sound(row: SourceMapping, { addIssue }: Pick<z.core.$RefinementCtx, 'ad
   for (const [is, key, message] of wrong) if (is) addIssue({ code: 'custom', message, path: [key] })
 }
 
-/** A mapping by itself, whoever says it. */
+/** A mapping without its files. */
 export const mappingRow = z.strictObject(mapping).superRefine(sound)
 
 /** A mapping with the files that it maps: each a path, a glob or a SELECT. */
@@ -108,7 +108,7 @@ export const placedRow = z
 
 export type SourceMapping = Readonly<z.infer<z.ZodObject<typeof mapping>>>
 
-/** What a lake keeps of own data: how it was mapped, from which files, and what of each dimension there is. */
+/** User data as a lake records it: its mapping, its files, and the values of each dimension that occur. */
 export const ownRow = z.object({
   mapping: z.object(mapping),
   files: words,
@@ -116,16 +116,19 @@ export const ownRow = z.object({
   currencies: words,
   exchanges: words,
   networks: words,
-  /** What it is, where somebody said so. */
+  /** Description; absent if the user gave none. */
   about: word.optional(),
 })
 
 export type OwnRow = Readonly<z.infer<typeof ownRow>>
 
-/** When a value is known unless the mapping states it. */
+/** The time from which a value is known if the mapping states none. */
 export const unsaid: KnownFrom = { from: 'end', seconds: 0 }
 
-/** The rules by which the parts of a value are known; '' is the whole: when the last of them is. */
+/**
+ * Returns the rules by which the parts of a value are known, by component; '' is the whole value, which is known once
+ * its last part is. Parts that are not known earlier are left out.
+ */
 export function momentsOf(
   { available, components = [] }: SourceMapping,
   interval: Interval,

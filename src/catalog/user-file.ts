@@ -5,7 +5,7 @@ import { LakeError, usage } from '../base/errors.ts'
 const longestSettings = 16_000_000
 
 /**
- * Bytes of a file of settings (a configuration, a catalogue): a regular file of at most 16 MB. A device, a pipe or a
+ * Reads a file of settings (a configuration, a catalogue): a regular file of at most 16 MB. A device, a pipe or a
  * folder is refused before a byte of it is read; opening a pipe does not wait for its writer.
  */
 export function readSettingsFile(path: string, subject: string, expected: string): Buffer {
@@ -38,7 +38,7 @@ export function readSettingsFile(path: string, subject: string, expected: string
   }
 }
 
-/** Bytes of an open file, which may go on growing, or is refused if there are more. */
+/** Reads an open file, which may still grow; more than `most` bytes are refused. */
 function readAtMost(handle: number, most: number, subject: string): Buffer {
   const blocks: Buffer[] = []
   for (let bytes = 0; ; ) {
@@ -51,7 +51,7 @@ function readAtMost(handle: number, most: number, subject: string): Buffer {
   }
 }
 
-/** Text of a file that a person names on a command line, or of standard input: of any kind, of bounded length. */
+/** Reads a file that a person names on a command line, or standard input: of any kind, of bounded length. */
 export function readBounded(file: string | 0, most: number, subject: string): string {
   const handle = file === 0 ? 0 : openSync(file, 'r')
   try {

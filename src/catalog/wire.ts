@@ -33,7 +33,7 @@ export type EnvelopeKey = (typeof envelopeKeys)[number]
 
 const word = z.string().min(1)
 
-/** Where the metadata of a path (`{path}`) stand, and the keys in them that planning reads. */
+/** The address of a path's metadata (`{path}`), and the keys in them that planning reads. */
 export const metadataWire = z.strictObject({
   template: z
     .string()
@@ -42,15 +42,15 @@ export const metadataWire = z.strictObject({
   parameters: word,
   timerange: word,
   min: word,
-  /** The values that the provider takes where a request names none. */
+  /** Key of the values that the provider assumes if a request names none. */
   defaults: word.optional(),
-  /** The lowest tier of a plan that includes the path. */
+  /** Key of the lowest tier of a plan that includes the path. */
   tier: word.optional(),
-  /** Whether the path is offered for all assets at once. */
+  /** Key of the flag for a path that is offered for all assets at once. */
   bulk: word.optional(),
-  /** What the path is, in words: a text, or an object with `description` or `name`. */
+  /** Key of the description of the path: a text, or an object with `description` or `name`. */
   about: word.optional(),
-  /** Where the statistics of its lag stand. */
+  /** Address of the statistics of the path's lag. */
   stats: z
     .string()
     .startsWith('/')
@@ -59,9 +59,9 @@ export const metadataWire = z.strictObject({
       'an address with {path} and {asset} in it, each once',
     )
     .optional(),
-  /** Where the provider lists the paths of all its metrics. */
+  /** Address at which the provider lists the paths of all its metrics. */
   listing: z.string().startsWith('/').optional(),
-  /** Where the provider describes all its assets, contracts among it. */
+  /** Address at which the provider describes all its assets, including their contracts. */
   assets: z.string().startsWith('/').optional(),
 })
 
@@ -76,7 +76,7 @@ const wireShape = z.strictObject({
   probes,
 })
 
-/** How a catalogue file writes down the spelling of the metrics API; a user's file names what differs. */
+/** The spelling of the metrics API in a catalogue file; a user's file names only the differences. */
 export const wireRow = wireShape.partial().extend({
   metadata: metadataWire.partial().optional(),
   query_keys: z.partialRecord(z.enum(queryKeys), word).optional(),
@@ -84,20 +84,20 @@ export const wireRow = wireShape.partial().extend({
 })
 type WireRow = z.infer<typeof wireRow>
 
-/** Where and under which keys the metrics API has metadata; derived, because the schema names the keys once. */
+/** The address and the keys of the metadata of the metrics API. */
 export type MetadataWire = Readonly<z.infer<typeof metadataWire>>
 
-/** How the metrics API spells things. */
+/** The spelling of addresses and keys at the metrics API. */
 export interface Wire {
   readonly metricsPrefix: string
   readonly assetsPath: string
-  /** Null if metadata are not requested. */
+  /** Spelling of the metadata; null if metadata are not requested. */
   readonly metadata: MetadataWire | null
   readonly queryKeys: QueryKeys
   readonly probes: Readonly<z.infer<typeof probes>>
 }
 
-/** The spelling of all files together, a later one over an earlier one; null where they leave anything unsaid. */
+/** Merges the spelling of all files, a later one over an earlier one; null if they leave anything open. */
 export function wireOf(rows: readonly WireRow[]): Wire | null {
   const over = (key: 'metadata' | 'query_keys' | 'probes') => rows.reduce((all, row) => ({ ...all, ...row[key] }), {})
   const merged = rows.reduce<WireRow>((all, row) => ({ ...all, ...row }), {})

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 /** Leaf of the log: the facts of one version. All hashes are SHA-256 in hex; those of lists are `linesDigest`. */
 export interface LogLeaf {
   readonly version: number
-  /** Commit time in microseconds, as the journal entry says. */
+  /** Commit time in microseconds, as in the journal entry. */
   readonly committed_at: number
   /** Hash of the journal entry. */
   readonly entry: string
@@ -15,12 +15,12 @@ export interface LogLeaf {
   readonly live: string
 }
 
-/** SHA-256 of lines, each with a line feed after it. */
+/** Computes the SHA-256 of lines, each followed by a line feed. */
 export function linesDigest(lines: readonly string[]): string {
   return hash('sha256', lines.map((line) => `${line}\n`).join(''))
 }
 
-/** Text of a leaf, which the log hashes. */
+/** Formats the text of a leaf, which the log hashes. */
 export function leafText({ version, committed_at, entry, rules, preregistered, live }: LogLeaf): string {
   const facts = { version, committed_at, entry, rules, preregistered, live }
   return `pitlake version\n${Object.entries(facts)

@@ -2,31 +2,33 @@ import { createPrivateKey, createPublicKey, hash, type KeyObject, sign, verify }
 
 /*
  * Signed notes and checkpoints of C2SP (signed-note, tlog-checkpoint): a text, an empty line, and a line for each
- * signature: a dash, the name of the key, and in base64 four bytes that tell the key before the signature. Keys are
+ * signature: a dash, the name of the key, and in base64 the four bytes of the key's id before the signature. Keys are
  * Ed25519.
  */
 
-/** A note as it stands in a file: `text` ends with a line feed; `bytes` are a key's four and its signature, base64. */
+/**
+ * A note as in its file: `text` ends with a line feed; `bytes` are four bytes of key id and the signature, in base64.
+ */
 export interface SignedNote {
   readonly text: string
   readonly signatures: readonly { readonly name: string; readonly bytes: string }[]
 }
 
-/** What a checkpoint says: so many leaves of the log of this name, and their root, hex. */
+/** A checkpoint of the log named `origin`: its number of leaves and their root, in hex. */
 export interface Checkpoint {
   readonly origin: string
   readonly size: number
   readonly root: string
 }
 
-/** A key of 32 bytes that signs, or (`secret` null) one that only tells who signed. */
+/** A key of 32 bytes that signs; without a secret (`secret` null) it only verifies signatures. */
 export interface NoteKey {
   readonly name: string
   readonly open: Buffer
   readonly secret: KeyObject | null
 }
 
-/** The kinds of signatures: of a log, and of a witness, who adds when it saw the note. */
+/** The kinds of signatures: of a log, and of a witness, who adds the time at which it saw the note. */
 const log = 1
 const witness = 4
 const der = { secret: '302e020100300506032b657004220420', open: '302a300506032b6570032100' }
@@ -36,22 +38,22 @@ const secretKey = (seed: Buffer): KeyObject =>
 const openOf = (key: KeyObject): Buffer => createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(12)
 const withKind = (bytes: Buffer): string => Buffer.concat([Buffer.from([log]), bytes]).toString('base64')
 
-/** The four bytes by which a signature tells its key, hex. */
+/** Returns the four bytes by which a signature identifies its key, in hex. */
 function keyId(name: string, kind: number, open: Buffer): string {
   return hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), Buffer.from([kind]), open])).slice(0, 8)
 }
 
-/** The text of a key that signs, from its 32 bytes of chance: one line, to be kept secret. */
+/** Formats a signing key from its 32 random bytes: one line, to be stored in secret. */
 export function secretText(name: string, seed: Buffer): string {
   return `PRIVATE+KEY+${name}+${keyId(name, log, openOf(secretKey(seed)))}+${withKind(seed)}\n`
 }
 
-/** The text of the key that others check with. */
+/** Formats the key with which others verify signatures. */
 export function publicText({ name, open }: NoteKey): string {
   return `${name}+${keyId(name, log, open)}+${withKind(open)}`
 }
 
-/** A key of either text; undefined where it is none, or of another kind than Ed25519. */
+/** Parses a key from either text; undefined if it is not one, or of a kind other than Ed25519. */
 export function readKey(text: string): NoteKey | undefined {
   const form = /^(PRIVATE\+KEY\+)?([!-*,-~]+)\+([0-9a-f]{8})\+([\w+/=]+)$/
   const [, isSecret, name = '', id, encoded = ''] = form.exec(text.trim()) ?? []
@@ -63,14 +65,14 @@ export function readKey(text: string): NoteKey | undefined {
   return keyId(name, log, open) === id ? { name, open, secret } : undefined
 }
 
-/** A text with the signature of a key. */
+/** Signs a text with a key. */
 export function signedNote({ name, open, secret }: NoteKey, text: string): SignedNote {
   if (secret === null) throw new RangeError('a public key signs nothing')
   const bytes = Buffer.concat([Buffer.from(keyId(name, log, open), 'hex'), sign(null, Buffer.from(text), secret)])
   return { text, signatures: [{ name, bytes: bytes.toString('base64') }] }
 }
 
-/** Whether a note bears a sound signature of a key, as a log or (with when it saw it) as a witness. */
+/** Whether a note has a valid signature of a key, as a log or (with the time at which it saw the note) as a witness. */
 export function isSigned({ text, signatures }: SignedNote, { name, open }: NoteKey): boolean {
   const key = createPublicKey({ key: derOf('open', open), format: 'der', type: 'spki' })
   return signatures.some((signature) => {
@@ -84,12 +86,12 @@ export function isSigned({ text, signatures }: SignedNote, { name, open }: NoteK
   })
 }
 
-/** The note as a file holds it. */
+/** Formats the note as the text of its file. */
 export function signedText({ text, signatures }: SignedNote): string {
   return `${text}\n${signatures.map(({ name, bytes }) => `— ${name} ${bytes}\n`).join('')}`
 }
 
-/** Takes a file apart; undefined where it is no note. */
+/** Parses the text of a note's file; undefined if it is not a note. */
 export function readSigned(file: string): SignedNote | undefined {
   const at = file.lastIndexOf('\n\n')
   const found = [...file.slice(at + 2).matchAll(/^— ([!-*,-~]+) ([\w+/]+={0,2})$/gm)]
@@ -98,12 +100,12 @@ export function readSigned(file: string): SignedNote | undefined {
   return at < 0 || signedText(note) !== file ? undefined : note
 }
 
-/** The text of a checkpoint. */
+/** Formats a checkpoint. */
 export function checkpointText({ origin, size, root }: Checkpoint): string {
   return `${origin}\n${size}\n${Buffer.from(root, 'hex').toString('base64')}\n`
 }
 
-/** What a text says as a checkpoint; undefined where it is none. */
+/** Parses a text as a checkpoint; undefined if it is not one. */
 export function checkpointOf(text: string): Checkpoint | undefined {
   const [, origin = '', size = '', encodedRoot = ''] = /^([^\n]+)\n(0|[1-9]\d{0,8})\n([\w+/]{43}=)\n/.exec(text) ?? []
   const root = Buffer.from(encodedRoot, 'base64').toString('hex')

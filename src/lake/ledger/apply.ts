@@ -25,7 +25,7 @@ import { cellsOf, type Index, type IndexCell, type IndexRow, rowOf } from './ind
 import type { PlacedFacts, RunFacts } from './run-facts.ts'
 import type { Micros } from '../../base/time.ts'
 
-/** Brings one entry into the index; the caller wraps it in a transaction. */
+/** Applies one entry to the index; the caller wraps it in a transaction. */
 export function applyEntry(index: Index, sealed: Sealed): void {
   const { entry } = sealed
   applySeries(index, entry)
@@ -48,7 +48,7 @@ export function applyEntry(index: Index, sealed: Sealed): void {
   applyVersion(index, sealed)
 }
 
-/** The texts of statements, by what they insert into: each place has one set of columns. */
+/** Texts of INSERT statements by their target; each target always has the same columns. */
 const insertions = new Map<string, string>()
 
 /** Adds a row. */
@@ -63,7 +63,8 @@ function insert(index: Index, into: string, cells: Readonly<Record<string, Index
 }
 
 /**
- * The state that says that a clock far ahead was mended: by which version, when, and when the last one before it was.
+ * The state that records the correction of a clock that was far ahead: its version, its time, and the time of the
+ * version before it.
  */
 interface ClockMended {
   readonly version: number
@@ -71,7 +72,7 @@ interface ClockMended {
   readonly before: Micros
 }
 
-/** Where the index keeps instants of this machine's clock, microseconds. */
+/** Columns of the index with timestamps of this machine's clock, in microseconds. */
 export const clocked = [
   ['requests', 'asked_at'],
   ['runs', 'started_at'],
@@ -84,8 +85,8 @@ export const clocked = [
 ] as const
 
 /**
- * All that the index knows by now was known by the instant of the mending: what says a later one has it from the wrong
- * clock. Versions stay one after the other; facts that were to win over later ones count as those of the commit before.
+ * Moves every later timestamp in the index back to the time of the correction, because only the wrong clock can have
+ * written it. Versions stay in order; facts of which the latest counts get the time of the version before.
  */
 function applyMendedClock(index: Index, { version = 0, at = Infinity, before = 0 }: Partial<ClockMended>): void {
   if (at === Infinity) return
@@ -98,8 +99,8 @@ function applyMendedClock(index: Index, { version = 0, at = Infinity, before = 0
 }
 
 /**
- * The latest instant that numbers hold to the microsecond, in the year 2255: a later one of a run's file is read as
- * this.
+ * Limits a timestamp in a run's file to the latest one that a number represents exactly to the microsecond, in the year
+ * 2255.
  */
 export function within(at: Micros): Micros {
   return Math.min(at, Number.MAX_SAFE_INTEGER)
@@ -128,7 +129,7 @@ function applyVersion(index: Index, { entry, digest }: Sealed): void {
   setMeta(index, 'provider', entry.provider)
 }
 
-/** How many points an entry brought. */
+/** Counts the points that an entry added. */
 export function pointsOf({ progress }: Pick<Entry, 'progress'>): number {
   return progress.reduce((sum, { points }) => sum + points, 0)
 }
@@ -193,7 +194,7 @@ function listOfRow({ tbl, metric }: IndexRow): ListName {
 const { table: _, ...fileColumns } = fileFields
 const fileCells = cellsOf(fileColumns)
 
-/** Windows of which nothing is known any more, because what was said of them was wrong. */
+/** Removes coverage of windows about which nothing is known any more, because the recorded answers were wrong. */
 function applyUncovered(index: Index, entry: Entry): void {
   const end = index.statement(
     'UPDATE coverage SET removed_version = ? WHERE series = ? AND since >= ? AND until <= ? AND ' +
@@ -205,7 +206,7 @@ function applyUncovered(index: Index, entry: Entry): void {
 
 function applyCoverage(index: Index, entry: Entry): void {
   const numbers = new Map<string, number>()
-  // Nothing that holds of a series reaches behind this instant: a window behind it lies over nothing.
+  // End of the live rows of a series: a window after it overlaps none of them.
   const ends = new Map<number, number>()
   const end = index.statement('SELECT max(until) AS until FROM coverage WHERE series = ? AND removed_version IS NULL')
   for (const row of entry.coverage) {
@@ -224,7 +225,7 @@ export const windowColumnNames: readonly string[] = Object.keys(windowFields)
 /** Reads a row of coverage without its series. */
 export const windowAnswerOf = rowOf(windowFields)
 
-/** The live rows of a series that overlap or touch the window, sorted. */
+/** Lists the live rows of a series that overlap or touch the window, sorted. */
 export function liveCoverage(index: Index, n: number, window: CoverageRow): CoverageRow[] {
   return index
     .statement(
@@ -255,7 +256,7 @@ function insertCoverage(index: Index, series: number, row: CoverageRow, added_ve
 
 const windowCells = cellsOf(windowFields)
 
-/** The short number of a series; undefined for one that was never named. */
+/** Returns the short number of a series; undefined for one that was never named. */
 export function seriesNumber(index: Index, id: string): number | undefined {
   const row = index.statement('SELECT n FROM series WHERE id = ?').get(id)
   return row === undefined ? undefined : Number(row['n'])
@@ -287,7 +288,7 @@ function applyValueTypes(index: Index, { retyped, value_types, version: added_ve
 const findingCells = cellsOf(checksOf(clockFindingColumns))
 const valueTypeCells = cellsOf(checksOf(valueTypeColumns))
 
-/** Brings a stamp into the index. */
+/** Applies a stamp to the index. */
 export function applyStamp(index: Index, stamp: Stamp): void {
   insert(index, 'OR REPLACE INTO stamps', stampCells(stamp))
 }
@@ -309,7 +310,7 @@ function unnamed(entry: Entry, id: string): LakeError {
   })
 }
 
-/** Brings one line of a run's file into the index; the caller wraps it in a transaction. */
+/** Applies one line of a run's file to the index; the caller wraps it in a transaction. */
 export function applyFacts(index: Index, placed: PlacedFacts): void {
   const { line } = placed
   if (line.run) applyRun(index, line.run)
@@ -330,7 +331,7 @@ export function applyFacts(index: Index, placed: PlacedFacts): void {
     .run(placed.name, placed.end)
 }
 
-/** Asking again makes no version: the rows keep the version that they were added in. */
+/** Records repeated requests without a new version: the rows keep the version that added them. */
 function applyAskedAgain(index: Index, row: CoverageRow): void {
   const n = seriesNumber(index, row.series)
   if (n === undefined) return

@@ -3,15 +3,15 @@ import { checkedValue } from './index-rows.ts'
 import { real, shape } from '../../base/value-checks.ts'
 import type { Micros } from '../../base/time.ts'
 
-/** What of the ledger's own rows has left it for Parquet files of the lake: these tables, in this order. */
+/** Tables whose old rows have moved from the ledger to Parquet files of the lake, in this order. */
 export const archived = ['requests', 'coverage', 'runs', 'versions'] as const
 
-/** A table whose old rows stand in files of the lake. */
+/** A table with old rows in files of the lake. */
 export type Archived = (typeof archived)[number]
 
 const archivedShape = shape({ before: real, requests: real, credits: real })
 
-/** How far rows of the ledger have moved into files. */
+/** The extent to which rows of the ledger have moved to files. */
 export interface ArchivedState {
   /** Rows older than this timestamp (microseconds) are in files. */
   readonly before: Micros
@@ -25,8 +25,8 @@ const stateKey = 'archived'
 const month = 30 * 86_400_000_000
 
 /**
- * The rows of a table that go, as a condition. What a live window or a violation names stays at hand, as do windows
- * that hold.
+ * SQL condition for the rows of a table that move to files. Requests that a live window or a violation names stay in
+ * the ledger, and so do live windows.
  */
 export function archivable(table: Archived, before: Micros): string {
   switch (table) {
@@ -44,18 +44,18 @@ export function archivable(table: Archived, before: Micros): string {
   }
 }
 
-/** Puts it in the form of an entry's state. */
+/** Converts the extent to the form of an entry's state. */
 export function toState(state: ArchivedState): NamedState {
   return { [stateKey]: { ...state } }
 }
 
-/** What an entry or the index says of it; undefined where nothing went yet. */
+/** Reads the extent from the state of an entry or the index; undefined if no rows have moved yet. */
 export function fromState(state: (key: string) => Json | undefined): ArchivedState | undefined {
   const value = state(stateKey)
   return value === undefined ? undefined : checkedValue(archivedShape, value, stateKey)
 }
 
-/** Takes out of the index what the entry that set this state put into files. */
+/** Deletes the rows from the index that the entry with this state moved to files. */
 export function dropArchived(index: { exec(sql: string): void }, state: NamedState): void {
   const archivedBefore = fromState((key) => state[key])
   if (archivedBefore === undefined) return
@@ -64,7 +64,7 @@ export function dropArchived(index: { exec(sql: string): void }, state: NamedSta
   index.exec(`DELETE FROM runs WHERE ${archivable('runs', archivedBefore.before - month)} AND job <> 'verify'`)
 }
 
-/** The tables of which the index keeps rows that stand in files already: every version, the runs of a month. */
+/** Whether the index keeps rows of the table that are also in files: every version, and the runs of a month. */
 export function isKept(table: Archived): boolean {
   return table === 'versions' || table === 'runs'
 }

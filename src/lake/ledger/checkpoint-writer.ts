@@ -9,10 +9,13 @@ import { Ledger } from './ledger.ts'
 import { lockCommit, pinnedSince } from '../store/lock.ts'
 import { gatherLogs, readFacts } from './run-facts.ts'
 
-/** Number of entries that are read quickly enough; more are folded. */
+/** Largest number of entries that are read quickly enough; more are folded into a checkpoint. */
 const longest = 128
 
-/** Folds the journal into a checkpoint when many entries have come since the last one; the entries stay. */
+/**
+ * Writes a checkpoint of the journal if at least `most` entries follow the last one; the entries stay. Returns its
+ * version; null if none was due.
+ */
 export async function foldJournal(ledger: Ledger, deps: CommitDeps, most: number = longest): Promise<number | null> {
   const { newest, folded } = await listJournal(ledger.root)
   if (newest - folded < most) return null
@@ -23,18 +26,18 @@ export async function foldJournal(ledger: Ledger, deps: CommitDeps, most: number
   return version
 }
 
-/** Runs that followed a younger version keep their files, and younger ones their logs. */
+/** Age up to which runs keep their logs, and their files, which count by the version that they follow. */
 const runsStay: Micros = 7 * 86_400_000_000
 
 /**
- * Takes away the files of old runs that have ended: every opening would look at each of them. Two checkpoints hold all
- * of their lines, so that nothing goes that anybody is told, even where one of them is damaged later. Their logs go
- * into one for each day.
+ * Removes the files of old runs that have ended, because every opening of the lake would look at each of them. Two
+ * checkpoints contain all of their lines, so no record is lost even if one of them is damaged later. The logs of these
+ * runs are joined, one file for each day.
  */
 async function dropFoldedRuns(ledger: Ledger, deps: CommitDeps): Promise<void> {
   const { root } = ledger
   const relied = (await listJournal(root)).checkpoints.at(-2)
-  // Whoever copies the lake may have listed them.
+  // A process that copies the lake may have listed them.
   if (relied === undefined || (await pinnedSince(root)) !== undefined) return
   using checkpointIndex = await loadCheckpointIndex(root, relied)
   const before = deps.nowMicros() - runsStay
@@ -48,8 +51,8 @@ async function dropFoldedRuns(ledger: Ledger, deps: CommitDeps): Promise<void> {
 }
 
 /**
- * The journal's files that a checkpoint makes superfluous and that are older than an instant. The checkpoint that
- * is relied on is read first: a damaged one frees nothing.
+ * Lists the journal's files that a checkpoint replaces and that are older than a timestamp. The newest checkpoint is
+ * read first: a damaged one frees nothing.
  */
 export async function foldedBefore(ledger: Ledger, before: Micros): Promise<string[]> {
   const { entries, checkpoints, folded } = await listJournal(ledger.root)
@@ -74,10 +77,13 @@ export async function loadCheckpointIndex(root: string, version: number): Promis
   }
 }
 
-/** A run that was killed never says that it has ended; so long after its beginning it has. */
+/** Age after which a run counts as ended; a run that was killed never records its end. */
 const surelyEnded: Micros = 30 * 86_400_000_000
 
-/** The files of runs that have ended and whose every line the checkpoint holds and follows an old version. */
+/**
+ * Lists the files of runs that have ended, if the checkpoint contains all of their lines and they follow an old
+ * version.
+ */
 async function foldedRuns(ledger: Ledger, until: number, before: Micros): Promise<string[]> {
   const folded: string[] = []
   const read = ledger.statement('SELECT offset FROM run_files WHERE name = ?')

@@ -10,7 +10,7 @@ import { layoutNumber, putItBack, refuseOtherLayout } from './entry.ts'
 import { checkpointFile, inLake, places } from '../store/layout.ts'
 import { proveLive } from './live-digest.ts'
 
-/** What a checkpoint is folded from: an index that holds exactly the versions up to its own. */
+/** The source of a checkpoint: an index with exactly the versions up to its own. */
 interface Foldable extends Index {
   readonly root: string
   head(): { readonly lake: string | null; readonly version: number }
@@ -36,7 +36,7 @@ async function foldNow(disk: Disk, index: Foldable): Promise<number> {
   await makeFolder(disk, folder)
   const written = index.statement('SELECT program FROM versions WHERE version = ?').get(version)
   const header = `${JSON.stringify({ schema_version: layoutNumber, lake, version, program: written?.['program'] })}\n`
-  // The header stands in plain text, so that a program that knows no compression still reads who wrote it.
+  // The header is plain text, so that a program without this compression can still read which program wrote it.
   await disk.write(temporary, header)
   await pipeline(linesOfIndex(index, header), createZstdCompress(), writeStream(temporary, 'a'))
   await disk.sync(temporary)
@@ -49,7 +49,7 @@ async function foldNow(disk: Disk, index: Foldable): Promise<number> {
 function* linesOfIndex(index: Foldable, header: string): Generator<string> {
   const hash = createHash('sha256').update(header)
   let chunk = ''
-  // The notes record the stamps.
+  // Stamps are recorded by their notes.
   for (const table of index.tables().filter((name) => name !== 'stamps'))
     for (const row of index.rowsOf(table)) {
       chunk += `${JSON.stringify([table, row])}\n`
@@ -63,8 +63,8 @@ function* linesOfIndex(index: Foldable, header: string): Generator<string> {
 }
 
 /**
- * Puts a checkpoint in place of all that the index holds, if that is older; a damaged one leaves the index as it was.
- * What is to be `told` of it comes with it.
+ * Replaces the contents of an older index by a checkpoint; a damaged checkpoint leaves the index unchanged. `onRead`
+ * adds further facts in the same transaction.
  */
 export async function readCheckpoint(
   root: string,
@@ -75,7 +75,7 @@ export async function readCheckpoint(
   const name = checkpointFile(version)
   index.exec('BEGIN IMMEDIATE')
   try {
-    // Another process may have brought the index as far, or further, before it was this one's turn.
+    // Another process may have updated the index this far, or further, while this one waited.
     if (index.head().version >= version) return index.exec('ROLLBACK')
     for (const table of index.tables()) index.exec(`DELETE FROM ${table}`)
     let first = true
@@ -91,7 +91,7 @@ export async function readCheckpoint(
   }
 }
 
-/** The first line of a checkpoint of which no byte changed, as JSON text; anything else is an error of integrity. */
+/** Reads the first line of an undamaged checkpoint, as JSON text; a damaged one is an error of integrity. */
 export async function checkpointHeader(root: string, version: number): Promise<string> {
   const name = checkpointFile(version)
   let header: string | undefined
@@ -100,7 +100,7 @@ export async function checkpointHeader(root: string, version: number): Promise<s
   return header
 }
 
-/** All lines but the last, which must be the SHA-256 of those before it. */
+/** Reads all lines but the last, which must be the SHA-256 of those before it. */
 async function* provedLines(root: string, name: string): AsyncGenerator<string> {
   const hash = createHash('sha256')
   let newestText: string | undefined
@@ -118,7 +118,7 @@ async function* provedLines(root: string, name: string): AsyncGenerator<string> 
   if (newestText !== JSON.stringify({ sha256: hash.digest('hex') })) throw torn(name)
 }
 
-/** The lines of a checkpoint, the header first; only a line feed ends one. */
+/** Reads the lines of a checkpoint, the header first; only a line feed ends one. */
 async function* checkpointLines(path: string): AsyncGenerator<string> {
   let rest = ''
   const decoder = new StringDecoder('utf8')
@@ -133,7 +133,7 @@ async function* checkpointLines(path: string): AsyncGenerator<string> {
 
 const compressed = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 
-/** The bytes of a checkpoint, what is compressed in it taken apart. */
+/** Reads the bytes of a checkpoint and decompresses the compressed part. */
 async function* unpacked(path: string): AsyncGenerator<Buffer> {
   const buffer = await readInto(path, Buffer.alloc(4096))
   const header = buffer.subarray(0, buffer.indexOf(0x0a) + 1)
@@ -165,7 +165,7 @@ function takeLine(index: Index, line: string, first: boolean, version: number): 
     .run(...Object.values(row))
 }
 
-/** What decompressing says of bytes that it cannot read. */
+/** Whether an error means that decompression cannot read the bytes. */
 function isPacked(error: unknown): boolean {
   return codeOf(error)?.startsWith('ZSTD_') === true || codeOf(error)?.startsWith('Z_') === true
 }

@@ -16,7 +16,10 @@ import { intervals } from '../../base/time.ts'
 
 /** A column of a ledger table, declared here alone: journal, index, exported file and view follow from it. */
 export interface LedgerColumn<T = unknown> {
-  /** What the journal and the index store under its name; left out for a column that is computed for the views. */
+  /**
+   * Check of the value that the journal and the index store under its name; left out for a column that is computed for
+   * the views.
+   */
   readonly check?: ValueCheck<T>
   /** Type in the index; left out if the index does not have the column. */
   readonly stored?: 'TEXT' | 'INTEGER' | 'REAL'
@@ -45,16 +48,16 @@ export type ColumnChecks<C extends LedgerColumns> = {
     : never
 }
 
-/** A time that is stored in seconds. */
+/** SQL of a time that is stored in seconds, in microseconds. */
 const seconds = (stored: string): string => `${stored} * 1000000`
 
 /** The identity of one provider per API, and whether the data is synthetic. */
 export const providerFields = { metrics: maybe(text), registry: maybe(text), synthetic: flag }
 
-/** The short number of a series, in the index only: the journal has its id. */
+/** The short number of a series, in the index only; the journal uses its id. */
 const seriesNumber = { series: { check: wholeNumber, stored: 'INTEGER' } } as const satisfies LedgerColumns
 
-/** The six dimensions of a series, which the exported file has instead of its number. */
+/** The six dimensions of a series, which the exported file contains instead of its number. */
 export const seriesColumns = {
   metric: { shown: 'VARCHAR', about: 'path of the endpoint' },
   asset: { shown: 'VARCHAR', about: 'asset id of the metrics API' },
@@ -64,15 +67,15 @@ export const seriesColumns = {
   network: { shown: 'VARCHAR', about: 'network; NULL if the endpoint has none' },
 } as const satisfies LedgerColumns
 
-/** The version that brought a row, and when it was committed. */
+/** The version that added a row, and the time of its commit. */
 const addedVersion = { added_version: { check: count, stored: 'INTEGER' } } as const satisfies LedgerColumns
 const addedAt = { added_at: { shown: 'TIMESTAMPTZ' } } as const satisfies LedgerColumns
 
-/** The version that ended a row, NULL while it holds, and when it was committed. */
+/** The version that ended a row, NULL while the row is valid, and the time of its commit. */
 const removedVersion = { removed_version: { check: orNull(count), stored: 'INTEGER' } } as const satisfies LedgerColumns
 const removedAt = { removed_at: { shown: 'TIMESTAMPTZ' } } as const satisfies LedgerColumns
 
-/** What an answer says of a half-open window of a series; seconds. */
+/** Columns of an answer about a half-open window of a series; times in seconds. */
 export const windowColumns = {
   since: { check: wholeNumber, stored: 'INTEGER', shown: 'TIMESTAMPTZ', value: seconds, about: 'start of the range' },
   until: {
@@ -161,14 +164,12 @@ export const violationColumns = {
   },
 } as const satisfies LedgerColumns
 
-/**
- * Violations with what became of them: one row per series, t, kind and offered value, and the same in each incident.
- */
+/** Violations and their outcome: one row per series, t, kind and offered value, and per incident the same. */
 const allViolationColumns = {
   ...seriesNumber,
   ...seriesColumns,
   ...violationColumns,
-  /** The offered value, or '' if there is none: part of the key. */
+  /** The offered value, or '' if there is none; part of the key. */
   offered_key: { check: text, stored: 'TEXT' },
   ...addedVersion,
   ...addedAt,
@@ -194,7 +195,7 @@ const allViolationColumns = {
     WHEN reverted_at IS NOT NULL THEN 'reverted' ELSE 'open' END`,
     about: 'open, acknowledged or reverted',
   },
-  /** '' in the index for a violation that belongs to none. */
+  /** Id of the incident; '' in the index if the violation belongs to none. */
   incident: {
     check: text,
     stored: 'TEXT',
@@ -202,7 +203,7 @@ const allViolationColumns = {
     value: (stored) => `nullif(${stored}, '')`,
     about: 'id of the incident to which the violation belongs; NULL if it belongs to none',
   },
-  /** 0 in the index for a single point. */
+  /** End of the window; 0 in the index for a single point. */
   until: {
     check: count,
     stored: 'INTEGER',
@@ -221,7 +222,10 @@ const allViolationColumns = {
 export const clockFindingKinds = ['before_end', 'before_stated', 'convention', 'vanished', 'clock_ahead'] as const
 export type ClockFindingKind = (typeof clockFindingKinds)[number]
 
-/** What contradicts an availability rule or the timestamp convention: `t` in seconds, `at` in microseconds. */
+/**
+ * Columns of a contradiction of an availability rule or of the timestamp convention: `t` in seconds, `at` in
+ * microseconds.
+ */
 export const clockFindingColumns = {
   t: {
     check: real,
@@ -259,28 +263,28 @@ const allClockFindingColumns = {
   ...addedAt,
 } as const satisfies LedgerColumns
 
-/** What the journal says of a type that values of a metric have; times in microseconds. */
+/** Columns of the journal for a type that values of a metric have; times in microseconds. */
 export const valueTypeColumns = {
   metric: { check: text, stored: 'TEXT', shown: 'VARCHAR' },
-  /** `$` is the value itself, `$.a[*].b` a member of the objects in a list. */
+  /** Position in the value: `$` is the value itself, `$.a[*].b` a member of the objects in a list. */
   path: { check: text, stored: 'TEXT', shown: 'VARCHAR' },
-  /** The path of the object or list that it stands in; null for the value itself. */
+  /** Position of the containing object or list; null for the value itself. */
   parent: { check: orNull(text), stored: 'TEXT', shown: 'VARCHAR' },
   type: { check: oneOf('null', 'boolean', 'number', 'string', 'object', 'array'), stored: 'TEXT', shown: 'VARCHAR' },
   available_at: { check: orNull(wholeNumber), stored: 'INTEGER', shown: 'TIMESTAMPTZ' },
-  /** As `available_at`, if the rule dates backfilled points. */
+  /** Alternative to `available_at` for the case that the rule dates backfilled points. */
   ruled_at: { check: orNull(wholeNumber), stored: 'INTEGER', shown: 'TIMESTAMPTZ' },
 } as const satisfies LedgerColumns
 
 const { metric, path, parent, type, available_at, ruled_at } = valueTypeColumns
 
-/** Types of values, one row per place and type, and one more for each time that a type came again. */
+/** Types of values: one row per position and type, and one more for each time that a type reappeared. */
 const allValueTypeColumns = {
   metric,
   path,
   parent,
   type,
-  /** The type behind which it came again; '' at first sight. */
+  /** The type after which it reappeared; '' at its first appearance. */
   after_type: { check: text, stored: 'TEXT', shown: 'VARCHAR' },
   available_at,
   ruled_at,
@@ -291,7 +295,8 @@ const allValueTypeColumns = {
 } as const satisfies LedgerColumns
 
 /**
- * A run from its beginning to its end, in microseconds; what is not known yet is left out and added by a later line.
+ * A run from its beginning to its end, in microseconds; facts that are not known yet are left out and added by a later
+ * line.
  */
 export const runColumns = {
   id: { check: text, stored: 'TEXT', shown: 'VARCHAR', about: 'id of the run' },
@@ -430,16 +435,16 @@ export const requestColumns = {
   },
 } as const satisfies LedgerColumns
 
-/** A ledger table of which index, exported file and view are made from its columns. */
+/** A ledger table; index, exported file and view are derived from its columns. */
 export interface LedgerTable {
   readonly columns: LedgerColumns
-  /** The columns of the index that tell its rows apart. */
+  /** Columns of the index that identify a row. */
   readonly key: readonly string[]
-  /** A further column of which no two rows have the same value. */
+  /** A further column with unique values. */
   readonly unique?: string
 }
 
-/** The declared ledger tables, by name. The tables that no view shows, and indexes, stand in `sql/`. */
+/** The declared ledger tables, by name. `sql/` contains the tables without a view, and the indexes. */
 export const ledgerTables = {
   requests: { columns: requestColumns, key: ['id'] },
   coverage: { columns: coverageColumns, key: ['series', 'since', 'added_version'] },
@@ -451,21 +456,24 @@ export const ledgerTables = {
   value_types: { columns: allValueTypeColumns, key: ['metric', 'path', 'type', 'after_type', 'added_version'] },
   runs: { columns: runColumns, key: ['id'] },
   versions: {
-    /** `leaf`: what the log of versions says of it beside version and digest (log.ts); it outlives the entry. */
+    /**
+     * Columns of `versions`. `leaf` stores the fields of the log of versions other than version and digest (log.ts); it
+     * outlives the entry.
+     */
     columns: { ...versionColumns, leaf: { check: text, stored: 'TEXT' } },
     key: ['version'],
     unique: 'committed_at',
   },
 } as const satisfies Readonly<Record<string, LedgerTable>>
 
-/** The checks of columns by their names, as the journal and the index use them. */
+/** Returns the checks of columns by their names, for the journal and the index. */
 export function checksOf<C extends LedgerColumns>(columns: C): ColumnChecks<C> {
   const checks = Object.entries(columns).flatMap(([name, { check }]) => (check === undefined ? [] : [[name, check]]))
-  // The compiler does not follow the keys through Object.fromEntries.
+  // The compiler does not infer the keys through Object.fromEntries.
   return Object.fromEntries(checks) as ColumnChecks<C>
 }
 
-/** The statement that makes a declared table in the index. */
+/** Builds the statement that creates a declared table in the index. */
 export function createTableSql(name: string, { columns, key, unique }: LedgerTable): string {
   const lines = Object.entries(columns).flatMap(([column, { check, stored }]) => {
     if (stored === undefined) return []

@@ -28,10 +28,10 @@ import { appendFacts, type FactLine, type RunFacts } from './run-facts.ts'
 export type { CommitDeps, Draft, RewriteDeps, StagedFile, Ticket, Version } from './draft.ts'
 
 /**
- * Makes one version of everything in the draft, or none of it. Data files are forced to the disk and moved into
- * place first; the journal entry's appearing is the commit. The draft may be a function of the ticket, which runs
- * under the commit lock, for files that carry their version. Null drafts and drafts without news make no version.
- * An `instant` dates the commit by itself, earlier than the one before it: for mending what a wrong clock has dated.
+ * Makes one version of everything in the draft, or none of it. Data files are first forced to the disk and moved into
+ * place; the commit takes effect when the journal entry appears. The draft may be a function of the ticket, which runs
+ * under the commit lock, for files that contain their version. Null drafts and drafts without news make no version.
+ * `instant` replaces the time of the commit and may precede the last version, to correct what a wrong clock has dated.
  */
 export async function commit(
   ledger: Ledger,
@@ -56,7 +56,10 @@ export async function commit(
   }
 }
 
-/** The id is the journal's; before the first entry that of the marker, which a first commit that was killed left. */
+/**
+ * Issues the ticket of the next version. The lake's id is that of the journal; before the first entry it is that of the
+ * marker, which a killed first commit may have left.
+ */
 async function issueTicket(root: string, head: Head, deps: CommitDeps): Promise<Ticket> {
   const fresh = (): string => Array.from({ length: 32 }, () => Math.floor(deps.random() * 16).toString(16)).join('')
   const lake = head.lake ?? (await readMarker(root)) ?? fresh()
@@ -64,7 +67,7 @@ async function issueTicket(root: string, head: Head, deps: CommitDeps): Promise<
   return { lake, version: head.version + 1, committed_at }
 }
 
-/** The instant, which a clock beyond the year 2255 has no name for that a lake could keep. */
+/** Returns the timestamp if a lake can store it; a clock beyond the year 2255 is an error. */
 function storableInstant(at: Micros): Micros {
   if (within(at) === at) return at
   throw new LakeError('incomplete', {
@@ -86,8 +89,8 @@ function nothingNew(head: Head): Version {
 }
 
 /**
- * Moves the files in, writes the entry, lets the index follow: an entry that cannot be read back, or that the index
- * does not take, is never made visible. What fails before the entry leaves no file behind.
+ * Moves the files into place, writes the entry and updates the index. An entry that cannot be read back, or that the
+ * index refuses, never becomes visible. A failure before the entry leaves no file behind.
  */
 async function publish(ledger: Ledger, disk: Disk, news: Entry, draft: Draft): Promise<Version> {
   const moved: string[] = []
@@ -132,7 +135,7 @@ async function place(root: string, disk: Disk, staged: StagedFile, moved: string
   return { ...file, bytes, sha256 }
 }
 
-/** SHA-256 of a file's bytes, hex. */
+/** Computes the SHA-256 of a file's bytes, hex. */
 export async function sha256File(path: string): Promise<string> {
   const hash = createHash('sha256')
   await eachChunk(path, (chunk) => {
@@ -142,14 +145,17 @@ export async function sha256File(path: string): Promise<string> {
   return hash.digest('hex')
 }
 
-/** Why a file is not as it was committed: its bytes, or (`file_linked`, `file_denied`) the way to them, at `path`. */
+/**
+ * The defect of a file that differs from its commit: in its bytes, or (`file_linked`, `file_denied`) in the way to
+ * them, at `path`.
+ */
 export interface BytesProblem {
   readonly kind: 'file_lost' | 'file_torn' | 'file_changed' | 'file_linked' | 'file_denied'
   readonly path: string
   readonly found: string
 }
 
-/** Finds what is wrong with the bytes of a file, all of them read if `thorough`; undefined if they are as committed. */
+/** Finds the defect in the bytes of a file, all of which are read if `thorough`; undefined if they are as committed. */
 export async function bytesProblem(
   root: string,
   { path, bytes, sha256 }: Pick<FileEntry, 'path' | 'bytes' | 'sha256'>,
@@ -170,14 +176,14 @@ export async function bytesProblem(
   }
 }
 
-/** The first part of a file's path that this user has no right to. */
+/** Returns the first part of a file's path to which this user has no access; the path itself if there is none. */
 function deniedAt(root: string, path: string): string {
   const parts = path.split('/')
   const above = parts.map((_, n) => parts.slice(0, n + 1).join('/'))
   return above.find((part) => !isReadable(inLake(root, part))) ?? path
 }
 
-/** Once the entry is visible its files are the lake's, whatever failed afterwards. */
+/** Removes moved files after a failure, unless the entry is visible: its files then belong to the lake. */
 async function takeBack(root: string, disk: Disk, version: number, moved: readonly string[]): Promise<void> {
   if (moved.length === 0 || (await exists(inLake(root, entryFile(version))).catch(() => true))) return
   for (const path of moved) await disk.remove(inLake(root, path)).catch(() => undefined)
@@ -195,7 +201,7 @@ function resultOf(entry: Entry): Version {
   }
 }
 
-/** Without news only the run's own file grows. */
+/** Records a draft without news: only the run's own file grows. */
 async function noteRun(ledger: Ledger, disk: Disk, head: Head, ticket: Ticket, draft: Draft): Promise<Version> {
   await noteLines(ledger, disk, { version: head.version, committed_at: ticket.committed_at }, draft, undefined)
   await ledger.catchUp()
@@ -203,7 +209,8 @@ async function noteRun(ledger: Ledger, disk: Disk, head: Head, ticket: Ticket, d
 }
 
 /**
- * What of a draft goes to the run's file: beside a version (`inEntry`: its coverage) only what the entry does not tell.
+ * Writes the facts of a draft that belong in the run's file; if the commit made a version (`inEntry`: its coverage),
+ * only those that the entry does not contain.
  */
 async function noteLines(
   ledger: Ledger,
@@ -228,7 +235,7 @@ async function noteLines(
   if (Object.keys(line).length > 1) await appendFacts(disk, ledger.root, draft.run, [line])
 }
 
-/** Writes down a fact in passing, outside of a commit. Makes no version. */
+/** Records a fact in passing, outside of a commit, and makes no version. */
 export async function notePassing(
   ledger: Ledger,
   run: string,
@@ -244,7 +251,7 @@ export async function notePassing(
   }
 }
 
-/** Writes down facts of a run: its beginning, its plan, its end. Makes no version. */
+/** Records facts of a run (its beginning, its plan, its end) and makes no version. */
 export async function noteRunFacts(ledger: Ledger, run: RunFacts, disk: Disk = realDisk): Promise<void> {
   if (run.started_at !== undefined) storableInstant(run.started_at)
   try {

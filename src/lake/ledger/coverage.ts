@@ -1,9 +1,9 @@
 import type { CoverageRow } from './entry.ts'
 
 /**
- * Lays `row` over the live rows of its series that overlap or touch it (disjoint, sorted): what it overlaps is cut, the
- * rest keeps its facts. Neighbours that say the same become one row; `covered` ones then carry the later time of
- * asking.
+ * Lays `row` over the live rows of its series that overlap or touch it (disjoint, sorted): overlapped parts are cut,
+ * the rest remains unchanged. Neighbours with the same answer are joined into one row; if they are `covered`, it gets
+ * the later time of request.
  */
 export function layOver(touched: readonly CoverageRow[], row: CoverageRow): CoverageChange {
   if (row.since >= row.until) return { remove: [], add: [] }
@@ -20,7 +20,7 @@ export function layOver(touched: readonly CoverageRow[], row: CoverageRow): Cove
   }
 }
 
-/** Whether the live rows already say over the whole window what `row` says. */
+/** Whether the live rows already record the answer of `row` over its whole window. */
 export function alreadySaid(live: readonly CoverageRow[], row: CoverageRow): boolean {
   let at = row.since
   for (const range of live) {
@@ -41,8 +41,8 @@ export interface CoverageChange {
 }
 
 /**
- * Records that a window was requested again with the same answer: the rows inside it take the later time.
- * Plainly covered windows are left alone, because nothing is ever due there.
+ * Records that a window was requested again with the same answer: the rows inside it get the later time. Rows that are
+ * covered without a reason are left alone, because nothing is ever due there.
  */
 export function askedAgain(live: readonly CoverageRow[], row: CoverageRow): CoverageChange {
   const remove: CoverageRow[] = []
@@ -63,20 +63,20 @@ export function askedAgain(live: readonly CoverageRow[], row: CoverageRow): Cove
 /** The reason of an empty window that lies before the first point of its series. */
 export const beforeFirst = 'before the first point'
 
-/** The reason of a window whose points were in a file that was damaged: it is asked for again. */
+/** The reason of a window whose points were in a file that was damaged; pitlake requests it again. */
 export const lostReason = 'lost: the file that held it was damaged'
 
-/** Whether points were held there until their file was damaged. */
+/** Whether the points of the window were stored until their file was damaged. */
 export function isLost({ state, reason }: Pick<CoverageRow, 'state' | 'reason'>): boolean {
   return state === 'failed' && reason === lostReason
 }
 
-/** Whether a window was answered: neither in vain nor not at all. */
+/** Whether the provider answered the window: it was requested, and the request did not fail. */
 export function isAnswer({ state }: Pick<CoverageRow, 'state'>): boolean {
   return state !== 'failed' && state !== 'not requested'
 }
 
-/** Whether every point of the window is held, as far as its answer told. */
+/** Whether every point of the window is stored, according to its answer. */
 export function isPlain({ state, reason }: Pick<CoverageRow, 'state' | 'reason'>): boolean {
   return state === 'covered' && reason === null
 }

@@ -4,23 +4,23 @@ import { listJournal } from './journal.ts'
 import type { Ledger } from './ledger.ts'
 import type { Index } from './index-rows.ts'
 
-/** A thing that is made from a lake and can be made again: views, a page, a published table, a copy. */
+/** A thing derived from a lake that can be rebuilt: views, a page, a published table, a copy. */
 export interface DerivedThing {
-  /** What it is called, in the plural: `these views`. */
+  /** Name in the plural: `these views`. */
   readonly name: string
-  /** Version of the lake that it was made from; null if that is not known. */
+  /** Version of the lake from which it was made; null if unknown. */
   readonly version: number | null
-  /** Program that made it, as entries name it (`pitlake 0.1.0`); null if that is not known or does not matter. */
+  /** Program that made it, in the spelling of entries (`pitlake 0.1.0`); null if unknown or irrelevant. */
   readonly program: string | null
-  /** The command that makes it again. */
+  /** The command that rebuilds it. */
   readonly remedy: string
 }
 
-/** What a derived thing is compared with. */
+/** The state with which a derived thing is compared. */
 export interface LakeState {
-  /** Newest version that the journal holds. */
+  /** Newest version in the journal. */
   readonly newest: number
-  /** The program that is running; null where it does not matter who made the thing. */
+  /** The running program; null if it does not matter which program made the thing. */
   readonly program: string | null
 }
 
@@ -32,8 +32,8 @@ export interface Lag {
 }
 
 /**
- * Compares a derived thing with the journal: null where it is of the newest version and of this program. A thing that
- * is ahead of the journal is damage, which `doctor` judges, and no lag.
+ * Compares a derived thing with the journal; null if it is of the newest version and of this program. A thing that is
+ * ahead of the journal is not a lag but damage, which `doctor` reports.
  */
 export function lagOf(thing: DerivedThing, lake: LakeState): Lag | null {
   if ((thing.version ?? 0) < lake.newest) return { thing, lake, because: 'version' }
@@ -41,12 +41,12 @@ export function lagOf(thing: DerivedThing, lake: LakeState): Lag | null {
   return isForeign ? { thing, lake, because: 'program' } : null
 }
 
-/** A lag in words, with the command that ends it. */
+/** Describes a lag, with the command that ends it. */
 export function lagText(lag: Lag): string {
   return `${lagWords(lag)}: run ${lag.thing.remedy}`
 }
 
-/** A lag in words, without the command. */
+/** Describes a lag, without the command. */
 export function lagWords({ thing, lake, because }: Lag): string {
   const { name, version, program } = thing
   const of = version === null ? 'of an unknown version' : `of version ${version}`
@@ -55,12 +55,9 @@ export function lagWords({ thing, lake, because }: Lag): string {
     : `${name} were made by ${program}, this is ${lake.program}`
 }
 
-/**
- * How far the copies of a lake that it remembers are behind it: published tables and backups; of a mirror, how far it
- * is behind itself.
- */
+/** Lists the lags of the published tables and backups that a lake remembers; for a mirror, its own lag. */
 export async function lagsOfCopies(ledger: Ledger): Promise<readonly Lag[]> {
-  // A mirror has the runs of its lake; its copies are the business of that lake.
+  // A mirror contains the runs of its lake, whose copies are not its own.
   if ((await mirrorOf(ledger.root)) !== null) return [await lagOfMirror(ledger.root)].filter((lag) => lag !== null)
   const { version: newest } = ledger.head()
   return storedCopies(ledger).flatMap(({ job, destination, version, lake }) => {
@@ -72,26 +69,29 @@ export async function lagsOfCopies(ledger: Ledger): Promise<readonly Lag[]> {
 }
 
 /**
- * How far a mirror is behind its lake; null for a lake of its own, and where the source is no folder of that lake on
- * this machine. Costs a listing of both journals.
+ * Compares a mirror with its lake; null for a lake that is not a mirror, and if the source is not a folder of that lake
+ * on this machine. Costs a listing of both journals.
  */
 export async function lagOfMirror(root: string): Promise<Lag | null> {
   const source = await mirrorOf(root)
   if (source === null || source.includes('://')) return null
   try {
     if ((await readMarker(source)) !== (await readMarker(root))) return null
-    // Listed first: a version that is pulled meanwhile is then no lag.
+    // The source is listed first, so that a version pulled meanwhile does not count as a lag.
     const { newest } = await listJournal(source)
     const { newest: version } = await listJournal(root)
     const thing = { name: 'the data of this mirror', version, program: null, remedy: `pitlake pull ${source}` }
     return lagOf(thing, { newest, program: null })
   } catch {
-    // A source that this user may not read says nothing.
+    // A source that this user may not read shows nothing.
     return null
   }
 }
 
-/** How far the index has read the files of runs, as a text: their lines make no version, and views show them. */
+/**
+ * Returns the extent to which the index has read the files of runs, as a text. Their lines make no version, but views
+ * show them.
+ */
 export function runsMark(index: Index): string {
   const row = index.statement('SELECT count(*) AS files, coalesce(sum(offset), 0) AS bytes FROM run_files').get()
   return `${Number(row?.['files'])} files, ${Number(row?.['bytes'])} bytes`

@@ -3,7 +3,7 @@ import { checksOf, violationColumns } from './columns.ts'
 import { cellsOf, type IndexCell, type Index, rowOf } from './index-rows.ts'
 import { count, orNull, real, text } from '../../base/value-checks.ts'
 
-/** The key of a violation: it differs from that of every other violation. */
+/** Returns the key of a violation, which differs from that of every other violation. */
 export function keyOf({ series, t, kind, offered, incident, until }: Violation): readonly IndexCell[] {
   return [series, t, kind, offered ?? '', incident ?? '', until ?? 0]
 }
@@ -11,21 +11,21 @@ export function keyOf({ series, t, kind, offered, incident, until }: Violation):
 const columns = ['series', 't', 'kind', 'offered_key', 'incident', 'until']
 const ofKey = columns.map((column) => `${column} = ?`).join(' AND ')
 
-/** Joins a violation `v` with each time `p` that a later answer no longer showed it. */
+/** SQL that joins a violation `v` with each time `p` at which a later answer no longer showed it. */
 export const ofPassed = columns.map((column) => `p.${column} = v.${column}`).join(' AND ')
 
-/** Joins it with the last one, unless it was seen again. */
+/** SQL that joins a violation `v` with the last such time `p`, unless it reappeared since. */
 export const passedToo = `${ofPassed} AND p.reopened_version IS NULL`
 
-/** Joins a violation `v` with its acceptance `a`, which may be that of its incident. */
+/** SQL that joins a violation `v` with its acceptance `a`, which may be that of its incident. */
 export const acceptedToo = `((v.incident = '' AND a.series = v.series AND a.t = v.t AND a.kind = v.kind
   AND a.offered_key = v.offered_key) OR (v.incident <> '' AND a.id = v.incident))`
 
-/** The columns of a violation that the journal has, too. */
+/** The columns of a violation that the journal also has. */
 const observed: readonly string[] = Object.keys(violationColumns)
 const observedCells = cellsOf(checksOf(violationColumns))
 
-/** Brings what an entry found, and what it saw gone again, into the index. */
+/** Applies the violations that an entry found, and those that it saw reverted, to the index. */
 export function applyDifferences(index: Index, entry: Entry, numberOf: (id: string) => number): void {
   applyPassed(index, entry, numberOf)
   const reopen = index.statement(
@@ -98,7 +98,7 @@ function unpacked(parts: readonly IncidentPart[]): Violation[] {
   ])
 }
 
-/** Whether a violation is on record, and no later answer showed it gone. */
+/** Whether a violation is on record and no later answer showed it reverted. */
 export function isStanding(index: Index, series: number, violation: Violation): boolean {
   const row = index
     .statement(
@@ -117,7 +117,10 @@ const standingOf = rowOf({
   id: orNull(text),
 })
 
-/** A violation on record that the last answer about it showed; `accepted`: under this id a person took note of it. */
+/**
+ * A violation on record that the last answer about it still showed; `accepted` is the id under which a person
+ * acknowledged it, or null.
+ */
 export type Standing = Violation & { readonly accepted: string | null }
 
 /** Reads the standing differences of these series. */
@@ -137,7 +140,7 @@ export function standingDifferences(index: Index, series: readonly string[]): St
 
 const acceptedOf = rowOf(acceptedFields)
 
-/** Everything of which a person took note. */
+/** Lists everything that a person has acknowledged. */
 export function storedAcceptances(index: Index): Accepted[] {
   const rows = index.statement(
     `SELECT a.id, s.id AS series, a.t, a.kind, nullif(a.offered_key, '') AS offered, a.why FROM accepted a
@@ -146,7 +149,7 @@ export function storedAcceptances(index: Index): Accepted[] {
   return rows.all().map(acceptedOf)
 }
 
-/** Whether a person took note of just this difference, by itself. */
+/** Whether a person acknowledged exactly this difference, not only its incident. */
 export function isAccepted(index: Index, { series, t, kind, offered }: Violation): boolean {
   const row = index
     .statement(
@@ -157,13 +160,16 @@ export function isAccepted(index: Index, { series, t, kind, offered }: Violation
   return row !== undefined
 }
 
-/** Differences of an answer that lacked several stored points: less than an incident, and as likely an outage. */
+/**
+ * SQL condition for differences of an answer that lacked several stored points: fewer than an incident, and possibly an
+ * outage.
+ */
 const ofOutage = `v.kind = 'vanished' AND v.request IN (SELECT request FROM violations
   WHERE kind = 'vanished' AND incident = '' GROUP BY request HAVING count(*) > 1)`
 
 /**
- * Windows to request again, by series: the hull of open differences that may end by themselves, which are those of
- * incidents and of outages. What a person acknowledged is none of them.
+ * Lists windows to request again, by series: the hull of the open differences that may end by themselves, namely those
+ * of incidents and of outages, unless a person acknowledged them.
  */
 export function openDifferences(index: Index): Map<string, { readonly since: number; readonly until: number }> {
   const rows = index.statement(
@@ -177,7 +183,7 @@ export function openDifferences(index: Index): Map<string, { readonly since: num
 
 const hullOf = rowOf({ since: real, until: real })
 
-/** The id of what is found together today: that of an incident of the day that is open, or else a new one. */
+/** Returns the id for differences found together today: that of an open incident of the day, otherwise a new one. */
 export function incidentOf(index: Index, api: string, day: string): string {
   const takenLines = index.statement(
     `SELECT 1 FROM violations v LEFT JOIN passed p ON ${passedToo} LEFT JOIN accepted a ON a.id = v.incident

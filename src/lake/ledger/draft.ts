@@ -28,20 +28,20 @@ export interface CommitDeps {
   readonly nowMicros: () => Micros
   readonly sleep: (milliseconds: number) => Promise<unknown>
   readonly random: () => number
-  /** Names this process to whoever finds one of its locks taken. */
+  /** The name of this process for others that find one of its locks taken. */
   readonly holder: Omit<Holder, 'since'>
   /** Name and version of the program. */
   readonly program: string
   readonly disk?: Disk
-  /** Who keeps the time of each part of a run. */
+  /** Measures the time of each part of a run. */
   readonly during?: During
 }
 
 /** The dependencies of a job that rewrites files. */
 export interface RewriteDeps extends CommitDeps {
-  /** Aborted by an interrupt: what is finished is committed, the rest is left as it is. */
+  /** Signal of an interrupt: finished work is committed, the rest is left unchanged. */
   readonly signal: AbortSignal
-  /** Statements run on so many threads; all by default. */
+  /** Number of threads for statements; all by default. */
   readonly threads?: number
 }
 
@@ -49,25 +49,25 @@ export interface RewriteDeps extends CommitDeps {
 export interface Ticket {
   readonly lake: string
   readonly version: number
-  /** The `observed_at` of everything that it brings. */
+  /** The `observed_at` of everything that the commit adds. */
   readonly committed_at: Micros
 }
 
 /** The piece of state that names the metrics whose points may have several vintages. */
 export const revisableKey = 'revisable'
 
-/** The metadata in the footers of a commit's files. */
+/** Returns the metadata in the footers of a commit's files. */
 export function footerOf({ lake, version }: Pick<Ticket, 'lake' | 'version'>): Readonly<Record<string, string>> {
   return { pitlake_lake: lake, pitlake_version: String(version), pitlake_schema: String(layoutNumber) }
 }
 
-/** A file that waits in the spool, or (`temporary` null) one of the lake to be listed under another label. */
+/** A file that waits in the spool or, with `temporary` null, a file of the lake to list under another label. */
 export interface StagedFile extends Omit<FileEntry, 'bytes' | 'sha256'> {
-  /** Relative to the lake. */
+  /** Path of the waiting file, relative to the lake. */
   readonly temporary: string | null
 }
 
-/** A file of the lake listed once more, as something else: the same bytes. */
+/** Lists a file of the lake once more under another table or label, with the same bytes. */
 export function listedAs(
   { path, table, label, metric, interval, rows, min_t, max_t, digest, meta }: FileEntry,
   as: Partial<Pick<FileEntry, 'table' | 'label'>>,
@@ -82,16 +82,16 @@ export const withoutPoints = { metric: null, interval: null, min_t: null, max_t:
 type Framed = 'schema_version' | 'lake' | 'version' | 'previous' | 'replaces' | 'committed_at' | 'program' | 'files'
 
 /**
- * Everything that one commit brings; what is left out is empty. Of the series, which the other parts name, known ones
- * are left out of the entry.
+ * The contents of one commit; parts that are left out are empty. `series` may contain known series that other parts
+ * name; the entry leaves them out.
  */
 export interface Draft extends Partial<Omit<EntryParts, Framed | 'run' | 'violations' | 'incidents'>> {
-  /** Differences of one incident go together into the entry. */
+  /** Violations; the entry combines those of one incident. */
   readonly violations?: readonly Violation[]
   readonly job: string
   readonly run: string
   readonly provider: Provider
-  /** The provider's address changed and the user said so. */
+  /** Whether the provider's address changed and the user confirmed it. */
   readonly providerMoved?: boolean
   readonly add?: readonly StagedFile[]
   readonly remove?: readonly string[]
@@ -102,19 +102,19 @@ export interface Draft extends Partial<Omit<EntryParts, Framed | 'run' | 'violat
   readonly further?: { readonly [key: string]: Json }
 }
 
-/** The result of a commit: `made` is false if there was nothing new, and `version` is then the one before. */
+/** The result of a commit: `made` is false if there was nothing new, and `version` is then the previous one. */
 export interface Version {
   readonly made: boolean
   readonly version: number
   readonly committed_at: Micros
   readonly points_added: number
-  /** How many of `points_added` are further vintages of points that had a value. */
+  /** Number of `points_added` that are further vintages of points that had a value. */
   readonly vintages_added: number
   readonly files_added: number
   readonly violations_added: number
 }
 
-/** The entry of what the lake does not know yet. Files are listed without bytes and checksum until they are read. */
+/** Builds the entry of the news in a draft. Files are listed without bytes and checksum until they are read. */
 export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft, program: string): Entry {
   checkFiles(ledger, draft)
   const rules = draft.rules && draft.rules.digest !== storedRules(ledger)?.digest ? draft.rules : null
@@ -164,7 +164,10 @@ export function needsVersion(entry: Entry, head: Head, draft: Draft): boolean {
   return head.provider !== null && canonical(head.provider) !== canonical(entry.provider)
 }
 
-/** A path names the same bytes for ever: new files take new names, and only files that left the view are dropped. */
+/**
+ * Checks that a path never stands for other bytes: new files take new names, and only files that left the view are
+ * dropped.
+ */
 function checkFiles(ledger: Ledger, draft: Draft): void {
   const named = ledger.statement('SELECT 1 FROM files WHERE path = ?')
   const labelled = ledger.statement('SELECT 1 FROM files WHERE path = ? AND label = ?')
@@ -183,7 +186,7 @@ function checkFiles(ledger: Ledger, draft: Draft): void {
     if (live.get(path) && !draft.remove?.includes(path)) throw conflict(path, 'a superseded file', 'a live one')
 }
 
-/** The error of a commit that a faster job has overtaken. */
+/** Builds the error of a commit that another job has overtaken. */
 export function conflict(path: string, expected: string, got: string): LakeError {
   const next = 'another job changed the lake meanwhile: run the same command again'
   return new LakeError('unexpected', { subject: `file ${path}`, expected, got, next })
@@ -209,7 +212,7 @@ function newCoverage(ledger: Ledger, rows: readonly CoverageRow[]): CoverageRow[
   })
 }
 
-/** Violations that are not on record, or were reverted upstream since. */
+/** Returns the violations that are not on record, or that were reverted upstream since. */
 function newViolations(ledger: Ledger, rows: readonly Violation[]): Violation[] {
   return unique(rows, (v) => canonical(keyOf(v))).filter((v) => {
     const n = seriesNumber(ledger, v.series)

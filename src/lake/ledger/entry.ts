@@ -34,32 +34,32 @@ export { clockFindingKinds, providerFields }
 export type { ClockFindingKind }
 
 /**
- * Number of the lake's layout: what entries, checkpoints and footers of data files carry. A program reads and writes
- * one layout only. The number rises with every change that a program before it would misread; it is not the program's
+ * Number of the lake's layout, which entries, checkpoints and footers of data files contain. A program reads and writes
+ * one layout only. The number rises with every change that an earlier program would misread; it is not the program's
  * version.
  */
 export const layoutNumber = 7
 
 /** One file of the lake. The same path may be listed again under another label, for instance a snapshot date. */
 export const fileFields = {
-  /** Relative to the lake, with forward slashes. */
+  /** Path relative to the lake, with forward slashes. */
   path: text,
   /** `points`, `raw`, or the registry table. */
   table: text,
-  /** '' for points; for registry tables whatever tells listings of one file apart. */
+  /** '' for points; for registry tables, a text that distinguishes several listings of one file. */
   label: text,
   metric: orNull(text),
   interval,
   rows: count,
   bytes: count,
-  /** First and last `t` inside, in seconds; null where the table has none. */
+  /** First and last `t` inside, in seconds; null if the table has none. */
   min_t: orNull(real),
   max_t: orNull(real),
-  /** Order-independent digest of the content, as the converter computed it; null where it computes none. */
+  /** Order-independent digest of the content, as the converter computed it; null if it computes none. */
   digest: orNull(text),
   /** SHA-256 of the bytes, hex. */
   sha256: text,
-  /** Whatever else its writer wants to find again (level of merging, smallest lag, columns …). */
+  /** Further facts that its writer needs later (level of merging, smallest lag, columns …). */
   meta: mapOf(json),
 }
 
@@ -68,7 +68,7 @@ export const seriesFields = {
   id: text,
   metric: text,
   asset: text,
-  /** For endpoints without intervals null in the id's terms; `settled` then holds the observed spacing. */
+  /** Interval in the id; null if the endpoint has no intervals, and `settled` is then the observed spacing. */
   interval,
   currency: orNull(text),
   exchange: orNull(text),
@@ -83,9 +83,9 @@ const monthSum: ValueCheck<string> = (value) =>
   typeof value === 'string' && /^-?\d{1,15} [0-9a-f]{16}$/.test(value) ? undefined : 'no count and digest'
 
 /**
- * Points that a commit added to a series (negative: that were lost); counts add up, bounds (seconds) only widen.
- * `digests`: what it adds to the count and the digest of each month, see `MonthDigest`; left out if no month changes.
- * `vintages`: how many of the points are further vintages of points that had a value; left out if there are none.
+ * Points that a commit added to a series (negative if points were lost); counts add up, bounds (seconds) only widen.
+ * `digests`: changes to the count and the digest of each month, see `MonthDigest`; left out if no month changes.
+ * `vintages`: number of these points that are further vintages of points that had a value; left out if there are none.
  */
 const progressFields = {
   series: text,
@@ -97,8 +97,8 @@ const progressFields = {
 }
 
 /**
- * Points of a month (`2024-06`) that went with a file, in the hull `[since, until)` of their windows: how many, and
- * their digest; null if the ledger does not know the digests of all points of the series.
+ * Points of a month (`2024-06`) that were lost with a file, in the hull `[since, until)` of their windows: their number
+ * and their digest; null if the ledger does not know the digests of all points of the series.
  */
 export const forgottenFields = {
   series: text,
@@ -109,24 +109,27 @@ export const forgottenFields = {
   digest: orNull(text),
 }
 
-/** How many of them came again; `proven`: as they were, by their digest; else they are known from this commit on. */
+/**
+ * Lost points that were received again; `proven`: unchanged according to their digest, otherwise they count as known
+ * from this commit on.
+ */
 const regainedFields = { series: text, month: text, points: count, proven: flag }
 
 /**
- * A coverage range: what is known about a half-open window (seconds) of a series. It replaces earlier ranges of that
+ * A coverage range: the known facts about a half-open window (seconds) of a series. It replaces earlier ranges of that
  * window.
  */
 export const windowFields = checksOf(windowColumns)
 
-/** What tells a contradiction upstream apart from every other: `t` in seconds, the offered value as JSON text. */
+/** The fields that identify an upstream contradiction: `t` in seconds, the offered value as JSON text. */
 const contradiction = { series: text, t: real, kind: text, offered: orNull(text) }
 
-/** An upstream value that contradicts the stored one, which is JSON text, too; instants in microseconds. */
+/** An upstream value that contradicts the stored one, both as JSON text; times in microseconds. */
 export const violationFields = { series: text, ...checksOf(violationColumns) }
 
 /**
- * Of an incident (many differences of one day) what is of one series, kind and request: windows in which all held
- * points were missing, or values that were offered for others.
+ * The part of an incident (many differences of one day) of one series, kind and request: windows in which all stored
+ * points were missing, or values that differed from the stored ones.
  */
 const incidentFields = {
   incident: text,
@@ -140,8 +143,8 @@ const incidentFields = {
 }
 
 /**
- * Violations of a series that a later answer no longer shows: the named ones, by themselves or of an incident, or all
- * that are open of the incident.
+ * Violations of a series that a later answer no longer shows: the named ones, single or of an incident, or all open
+ * ones of the incident.
  */
 const passedFields = {
   series: text,
@@ -149,26 +152,27 @@ const passedFields = {
   differences: maybe(listOf(shape({ t: real, kind: text, offered: orNull(text), until: maybe(real) }))),
 }
 
-/** A violation, an incident, or a refusal of a series that has points, of which a person took note. */
+/** A violation, an incident, or a refusal of a series that has points, that a person acknowledged. */
 export const acceptedFields = { ...contradiction, id: text, why: text }
 
 /** A clock finding; unique per series, t (seconds) and kind; `at` in microseconds. */
 const findingFields = { series: text, ...checksOf(clockFindingColumns) }
 
 /**
- * A type that values of a metric have at a place, first shown by points that could be known from `available_at` on, or
- * from `ruled_at` on where the rule stands in for backfilled ones (microseconds). `after` names the type behind which
- * it came again, and then either may be null: it did not by that clock. Null: it is the first sight.
+ * A type that values of a metric have at a position, first shown by points that could be known from `available_at` on,
+ * or from `ruled_at` on if the rule dates backfilled points (microseconds). `after` is the type after which it
+ * reappeared, or null at its first appearance; in the former case either time may be null, if it did not reappear by
+ * that clock.
  */
 export const valueTypeFields = { ...checksOf(valueTypeColumns), after: orNull(text) }
 
 /** One request to an API: its columns in `columns.ts`. */
 export const requestFields = checksOf(requestColumns)
 
-/** A window (seconds) that was asked again and compared, `at` in microseconds. */
+/** A window (seconds) that was requested again and compared, `at` in microseconds. */
 export const verifiedFields = { series: text, since: wholeNumber, until: wholeNumber, at: real, result: text }
 
-/** A result that was stamped (microseconds): `vacuum` keeps the files of its version. */
+/** A result that was stamped (microseconds); `vacuum` keeps the files of its version. */
 export const stampFields = {
   id: text,
   version: count,
@@ -182,13 +186,13 @@ export const stampFields = {
 /** The availability rules in force from a commit on. */
 export const ruleFields = { digest: text, rules: json }
 
-/** One commit. Keys that this program does not know are kept. */
+/** One commit. Keys that this program does not know are preserved. */
 const entryFields = {
   schema_version: count,
   /** Identity of the lake: the same in every entry. */
   lake: text,
   version: count,
-  /** SHA-256 of the entry before; null for the first. */
+  /** SHA-256 of the previous entry; null for the first. */
   previous: orNull(text),
   /** SHA-256 of the entry of this number that was set aside because it could not be applied. */
   replaces: maybe(text),
@@ -200,7 +204,8 @@ const entryFields = {
   run: orNull(text),
   provider: shape(providerFields),
   /**
-   * `remove`: paths that leave the view, whose bytes stay until vacuum; `drop`: paths whose bytes vacuum takes away.
+   * Changes to the files of the view. `remove`: paths that leave the view, whose bytes stay until vacuum; `drop`: paths
+   * whose bytes vacuum removes.
    */
   files: shape({ add: listOf(shape(fileFields)), remove: listOf(text), drop: listOf(text) }),
   series: listOf(shape(seriesFields)),
@@ -209,7 +214,7 @@ const entryFields = {
   forgotten: maybe(listOf(shape(forgottenFields))),
   /** Points that were lost and received again; left out if there are none. */
   regained: maybe(listOf(shape(regainedFields))),
-  /** Whole windows of which nothing is known any more; before `coverage`. Left out where there are none. */
+  /** Whole windows about which nothing is known any more; applied before `coverage`, left out if there are none. */
   uncovered: maybe(listOf(shape({ series: text, since: wholeNumber, until: wholeNumber }))),
   coverage: listOf(shape({ series: text, ...windowFields })),
   violations: listOf(shape(violationFields)),
@@ -224,7 +229,7 @@ const entryFields = {
   findings: listOf(shape(findingFields)),
   /** Types of values; left out if there are none. */
   value_types: maybe(listOf(shape(valueTypeFields))),
-  /** Metrics of whose types nothing said before holds any more; before `value_types`. */
+  /** Metrics whose recorded types are no longer valid; applied before `value_types`, left out if there are none. */
   retyped: maybe(listOf(text)),
   requests: listOf(shape(requestFields)),
   verified: listOf(shape(verifiedFields)),
@@ -268,7 +273,7 @@ export type Entry = EntryParts & { readonly [unknown: string]: unknown }
 
 const checkShape = shape(entryFields)
 
-/** The name of a violation for people: the same wherever it is seen, another one for each offered value. */
+/** Returns the name of a violation for people: always the same for one violation, different for each offered value. */
 export function violationId({
   series,
   t,
@@ -278,16 +283,16 @@ export function violationId({
   return sha256(JSON.stringify([series, t, kind, offered])).slice(0, 12)
 }
 
-/** The advice for a file of the journal that is damaged or gone. */
+/** Advice for a file of the journal that is damaged or missing. */
 export const putItBack = 'run pitlake doctor, or put the file back from a copy of the lake'
 
-/** A JSON object as a file of its own: the document begins with the SHA-256 of the rest of itself. */
+/** Seals a JSON object as a file of its own, which begins with the SHA-256 of the rest of it. */
 export function seal(body: string): { text: string; digest: string } {
   const digest = sha256(body)
   return { text: `{"sha256":"${digest}",${body.slice(1)}\n`, digest }
 }
 
-/** The object of a sealed file, of which no byte changed; `name` is used in messages. */
+/** Opens a sealed file of which no byte changed; `name` is used in messages. */
 export function openSealed(text: string, name: string): { body: string; digest: string } {
   const match = /^\{"sha256":"([0-9a-f]{64})",/.exec(text)
   const digest = match?.[1]
@@ -298,8 +303,8 @@ export function openSealed(text: string, name: string): { body: string; digest: 
 }
 
 /**
- * The text of an entry; half surrogates, which JSON writes as escapes, become the replacement sign that the index makes
- * of them.
+ * Encodes an entry; unpaired surrogates, which JSON writes as escapes, become the replacement character, as in the
+ * index.
  */
 export function encodeEntry(entry: Entry): { text: string; digest: string } {
   const body = JSON.stringify(entry)
@@ -318,7 +323,10 @@ export function decodeEntry(text: string, name: string): { entry: Entry; digest:
   return { entry, digest }
 }
 
-/** Refuses what is no entry: its shape is what every reader and the index rely on. `name` is used in messages. */
+/**
+ * Refuses a value that does not have the shape of an entry, on which every reader and the index depend; `name` is used
+ * in messages.
+ */
 function checkEntry(value: unknown, name: string): void {
   const wrong = checkShape(value)
   if (wrong === undefined) return
@@ -330,7 +338,7 @@ function checkEntry(value: unknown, name: string): void {
   })
 }
 
-/** Refuses what a program of a different layout wrote; `program` is the name and version that it recorded. */
+/** Refuses a layout that a different program wrote; `program` is the name and version that it recorded. */
 export function refuseOtherLayout(layout: unknown, name: string, program?: unknown): void {
   if (layout === layoutNumber) return
   const by = typeof program === 'string' && /^pitlake \d+\.\d+\.\d+[-.\w]*$/.test(program) ? ` (${program})` : ''
@@ -355,11 +363,11 @@ export function isUnreleased(layout: unknown): boolean {
   return typeof layout === 'number' && layout < layoutNumber
 }
 
-/** The advice for a lake or a file of a layout that only unreleased programs wrote. */
+/** Advice for a lake or a file of a layout that only unreleased programs wrote. */
 export const remakeHint =
   'made by an unreleased version of pitlake: make it anew in an empty folder (pitlake fetch --data FOLDER)'
 
-/** The complaint about a file that is not as it was written. */
+/** Builds the error about a file that has changed since it was written. */
 export function damagedDocument(name: string, got: string, cause?: unknown): LakeError {
   return new LakeError('integrity', {
     subject: `${name} is damaged`,
@@ -370,12 +378,12 @@ export function damagedDocument(name: string, got: string, cause?: unknown): Lak
   })
 }
 
-/** SHA-256 of a text, hex. */
+/** Computes the SHA-256 of a text, hex. */
 export function sha256(text: string): string {
   return hash('sha256', text)
 }
 
-/** JSON text with sorted keys: equal values give equal texts. */
+/** Serialises a value as JSON with sorted keys, so that equal values give equal texts. */
 export function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, member: unknown) => {
     if (member === null || typeof member !== 'object' || Array.isArray(member)) return member

@@ -47,7 +47,9 @@ export interface StoredFile extends FileEntry {
   readonly dropped_version: number | null
 }
 
-/** The files of the view, of a table if one is named, in a fixed order; with a version as that one listed them. */
+/**
+ * Lists the files of the view, of one table if it is named, in a fixed order; with a version, the files that it listed.
+ */
 export function liveFiles(
   index: Index,
   { table, version }: { readonly table?: string; readonly version?: number } = {},
@@ -61,7 +63,7 @@ export function liveFiles(
   return rows.map(storedFile)
 }
 
-/** Every file whose bytes should be on disk, live or superseded. */
+/** Lists every file whose bytes should be on disk, live or superseded. */
 export function filesOnDisk(index: Index): StoredFile[] {
   return index
     .statement(`SELECT ${ofFile} FROM files WHERE dropped_version IS NULL ORDER BY path, label`)
@@ -74,7 +76,7 @@ export function isOnDisk(index: Index, path: string): boolean {
   return index.statement('SELECT 1 FROM files WHERE path = ? AND dropped_version IS NULL').get(path) !== undefined
 }
 
-/** The files that left the view when a merged one came and took their rows; none where it is no such file. */
+/** Lists the files that a merged file replaced when it was added; empty if it is not a merged file. */
 export function mergedFrom(index: Index, merged: StoredFile): StoredFile[] {
   const { table, label, metric, interval, added_version: version } = merged
   const removedFiles = liveFiles(index, { table, version: version - 1 }).filter(
@@ -86,7 +88,7 @@ export function mergedFrom(index: Index, merged: StoredFile): StoredFile[] {
   return inputs.reduce((rows, file) => rows + file.rows, 0) === merged.rows ? inputs : []
 }
 
-/** Lists in an index of one's own, instead of a merged file, those that it was made of. */
+/** Lists the originals of a merged file in its place; only for an index that no other process uses. */
 export function listInstead(index: Index, merged: StoredFile, originals: readonly StoredFile[]): void {
   index.statement('DELETE FROM files WHERE path = ?').run(merged.path)
   const list = index.statement('UPDATE files SET removed_version = NULL WHERE path = ?')
@@ -106,12 +108,12 @@ export interface StoredSeries extends SeriesRow {
   readonly last_t: number | null
 }
 
-/** The interval under which the points of a series stand. */
+/** Returns the interval under which the points of a series are stored. */
 export function storedInterval({ interval, settled }: Pick<StoredSeries, 'interval' | 'settled'>): Interval {
   return interval ?? settled ?? unshownInterval
 }
 
-/** Every series (or the named ones) by id, with the count and the bounds of its stored points. */
+/** Reads every series (or the named ones) by id, with the count and the bounds of its stored points. */
 export function storedSeries(index: Index, ids?: readonly string[]): Map<string, StoredSeries> {
   const bySeriesId = index.statement('SELECT * FROM series WHERE id = ?')
   const rows = ids
@@ -127,7 +129,7 @@ export function storedSeries(index: Index, ids?: readonly string[]): Map<string,
 
 const plannedOf = rowOf({ id: text, metric: text, points: count, settled: interval })
 
-/** What planning reads of one series: its live coverage and the interval under which its points are stored. */
+/** The facts about one series that planning reads: its live coverage and the interval of its stored points. */
 interface StoredAnswers {
   readonly metric: string
   /** Stored points. */
@@ -139,7 +141,8 @@ interface StoredAnswers {
 }
 
 /**
- * The live coverage of every series by id, each list sorted and disjoint: in one pass, because planning waits for it.
+ * Loads the live coverage of every series by id, each list sorted and disjoint; in one pass, because planning waits for
+ * it.
  */
 export function storedAnswers(index: Index): Map<string, StoredAnswers> {
   const byNumber = new Map<IndexCell | undefined, StoredAnswers>()
@@ -158,7 +161,7 @@ export function storedAnswers(index: Index): Map<string, StoredAnswers> {
   return bySeries
 }
 
-/** The live coverage of every series (or of the named ones), each list sorted and disjoint. */
+/** Loads the live coverage of every series (or of the named ones), each list sorted and disjoint. */
 export function loadCoverage(index: Index, series?: readonly string[]): Map<string, CoverageRow[]> {
   if (series === undefined) {
     const answered = [...storedAnswers(index)].filter(([, { answers }]) => answers.length > 0)
@@ -184,7 +187,7 @@ const violationOf = rowOf({
   points: count,
 })
 
-/** A violation on record: a value of the provider that contradicts the stored one, and what became of it. */
+/** A violation on record: a value of the provider that contradicts the stored one, with its outcome. */
 export interface StoredViolation {
   /** Id of the series. */
   readonly series: string
@@ -195,19 +198,19 @@ export interface StoredViolation {
   readonly stored: string | null
   /** The provider's value as JSON text; null if it sent none. */
   readonly offered: string | null
-  /** When the stored value was received, microseconds; null if unknown. */
+  /** Time at which the stored value was received, microseconds; null if unknown. */
   readonly stored_at: Micros | null
-  /** When the contradicting answer was received, microseconds. */
+  /** Time at which the contradicting answer was received, microseconds. */
   readonly offered_at: Micros
   /** Id of the request that showed it; null for imported data. */
   readonly request: string | null
   /** The version whose commit recorded it. */
   readonly added_version: number
-  /** When a person acknowledged it, microseconds; null if nobody has. */
+  /** Time at which a person acknowledged it, microseconds; null if nobody has. */
   readonly acknowledged_at: Micros | null
   /** The reason that the person gave; null if nobody has acknowledged it. */
   readonly why: string | null
-  /** When it was reverted upstream (answers no longer show it), microseconds; null while they still do. */
+  /** Time at which it was reverted upstream (answers no longer show it), microseconds; null while they still do. */
   readonly reverted_at: Micros | null
   /** Id of the incident to which it belongs; null for a single violation. */
   readonly incident: string | null
@@ -217,7 +220,7 @@ export interface StoredViolation {
   readonly points: number
 }
 
-/** The violations on record, in the order of their commits. */
+/** Reads the violations on record, in the order of their commits. */
 export function storedViolations(index: Index, series?: string): StoredViolation[] {
   const where = series === undefined ? '' : 'WHERE s.id = ?'
   const rows = index
@@ -235,14 +238,15 @@ export function storedViolations(index: Index, series?: string): StoredViolation
   return rows.map(violationOf)
 }
 
-/** A named piece of committed state (the registry's cursor …); undefined when none was set. */
+/** Reads a named piece of committed state (the registry's cursor …); undefined if it was never set. */
 export function storedState(index: Index, key: string): Json | undefined {
   const row = index.statement('SELECT value FROM state WHERE key = ?').get(key)
   return row === undefined ? undefined : parseCell(row['value'], key)
 }
 
 /**
- * Every piece of committed state whose name begins so, by the rest of its name, and when the commit was that set it.
+ * Reads every piece of committed state whose name begins with a prefix, by the rest of its name, with the time of the
+ * commit that set it.
  */
 export function storedStates<T>(
   index: Index,
@@ -262,7 +266,7 @@ export function storedStates<T>(
   }))
 }
 
-/** The day on which the lake's weeks begin, as its weekly series show; Monday while it has none. */
+/** Returns the day on which the lake's weeks begin, as its weekly series show; Monday while it has none. */
 export function storedWeekStart(index: Index): Weekday {
   const names = weeklyIntervals.map(() => '?').join(', ')
   const weekly = `SELECT first_t FROM series
@@ -271,18 +275,21 @@ export function storedWeekStart(index: Index): Weekday {
   return row === undefined ? 'monday' : weekdayAt(Number(row['first_t']))
 }
 
-/** How far the ledger's rows have gone into files. */
+/** Returns the extent to which the ledger's rows have moved to files. */
 export function archivedState(index: Index): ArchivedState {
   return fromState((key) => storedState(index, key)) ?? { before: 0, requests: 0, credits: 0 }
 }
 
-/** A named fact that makes no version (time of the last poll …) and when it was noted. */
+/**
+ * Reads a named fact that makes no version (time of the last poll …), with the time at which it was noted; undefined if
+ * there is none.
+ */
 export function storedPassing(index: Index, key: string): { value: Json; at: Micros } | undefined {
   const row = index.statement('SELECT value, at FROM soft WHERE key = ?').get(key)
   return row === undefined ? undefined : { value: parseCell(row['value'], key), at: read(real, row['at'], key) }
 }
 
-/** The facts of that kind whose names begin so, by the rest of their names. */
+/** Reads the facts noted in passing whose names begin with a prefix, by the rest of their names. */
 export function storedPassingFrom(index: Index, prefix: string): Map<string, { value: Json; at: Micros }> {
   const rows = index.statement('SELECT key, value, at FROM soft WHERE substr(key, 1, length(?1)) = ?1').all(prefix)
   return new Map(
@@ -295,7 +302,7 @@ export function storedPassingFrom(index: Index, prefix: string): Map<string, { v
 
 const rulesOf = rowOf(ruleFields)
 
-/** The rules in force at a version (the newest by default); null before the first. */
+/** Reads the rules in force at a version (the newest by default); null before the first. */
 export function storedRules(index: Index, version: number = Number.MAX_SAFE_INTEGER): Rules | null {
   const row = index
     .statement('SELECT digest, rules FROM rules WHERE version <= ? ORDER BY version DESC LIMIT 1')
@@ -309,12 +316,12 @@ const versionOf = rowOf(versionFields)
 /** One commit as `versions` shows it: its columns in `columns.ts`. */
 export type StoredVersion = Shaped<typeof versionFields>
 
-/** Every commit, oldest first. */
+/** Reads every commit, oldest first. */
 export function storedVersions(index: Index): StoredVersion[] {
   return index.statement('SELECT * FROM versions ORDER BY version').all().map(versionOf)
 }
 
-/** The newest version committed at or before an instant; 0 when there was none. */
+/** Returns the newest version committed at or before a timestamp; 0 if there is none. */
 export function versionAt(index: Index, at: Micros): number {
   const row = index.statement('SELECT max(version) AS version FROM versions WHERE committed_at <= ?').get(at)
   return Number(row?.['version'] ?? 0)
@@ -322,7 +329,7 @@ export function versionAt(index: Index, at: Micros): number {
 
 const stampOf = rowOf(stampFields)
 
-/** Every stamp, oldest first. */
+/** Reads every stamp, oldest first. */
 export function storedStamps(index: Index): Stamp[] {
   return index.statement('SELECT * FROM stamps ORDER BY version, id').all().map(stampOf)
 }
@@ -382,7 +389,7 @@ export interface LakeSummary {
   readonly newest: number | null
 }
 
-/** The counts of the newest version in the index. */
+/** Counts the contents of the newest version in the index. */
 export function summary(index: Index): LakeSummary {
   const rows = index.statement(
     `SELECT (SELECT coalesce(max(version), 0) FROM versions) AS version, series.*, files.*, windows.*, violations.*,
@@ -419,7 +426,7 @@ export function storedValueTypes(index: Index, metrics: readonly string[]): Valu
   return metrics.flatMap((metric) => valueTypeRow.all(metric).map(typeOf))
 }
 
-/** How many changes of the types of values are known: what the view `schema_changes` tells of metrics. */
+/** Counts the known changes of the types of values: the rows about metrics in the view `schema_changes`. */
 export function countValueChanges(index: Index): number {
   const [row] = index
     .statement(

@@ -21,8 +21,8 @@ export interface Index {
 }
 
 /**
- * What the work reads of the index is of one instant, whatever other processes bring it up to meanwhile; it writes
- * nothing.
+ * Runs work that reads the index in one transaction, so that other processes cannot change it in between; the work
+ * writes nothing.
  */
 export async function atOneInstant<T>(index: Index, work: () => Promise<T>): Promise<T> {
   index.exec('BEGIN')
@@ -37,19 +37,19 @@ function refuse(column: string, wrong: string): never {
   throw damagedIndexError(`holds ${wrong} in ${column}`)
 }
 
-/** A cell as what the index keeps in its column, and nothing else. */
+/** Reads a cell as the type that the index stores in its column; anything else is an error. */
 export function read<T>(check: ValueCheck<T>, cell: IndexCell | undefined, column: string): T {
   if (check.optional === true && cell === null) return checkedValue(check, undefined, column)
   return checkedValue(check, check.nested === true && cell !== null ? parseCell(cell, column) : cell, column)
 }
 
-/** A value of a column, if it is what the check wants. */
+/** Returns a value of a column if it passes the check; any other value is an error. */
 export function checkedValue<T>(check: ValueCheck<T>, value: unknown, column: string): T {
   const wrong = check(value)
   return wrong === undefined ? (value as T) : refuse(column, wrong)
 }
 
-/** The value of a cell of JSON text. */
+/** Parses a cell of JSON text. */
 export function parseCell(cell: IndexCell | undefined, column: string): Json {
   try {
     return JSON.parse(String(cell)) as Json
@@ -71,7 +71,7 @@ export function rowOf<S extends Readonly<Record<string, ValueCheck<unknown>>>>(
 }
 
 /**
- * Asks DuckDB and gives its rows as records of these columns, if they are what they should be: 64-bit integers as
+ * Runs a query in DuckDB and returns its rows as records of these columns, after checking them; 64-bit integers become
  * numbers.
  */
 export async function rowsAs<S extends Readonly<Record<string, ValueCheck<unknown>>>>(
@@ -89,7 +89,7 @@ export async function rowsAs<S extends Readonly<Record<string, ValueCheck<unknow
   return rows as Shaped<S>[]
 }
 
-/** Makes numbers of the integers in a value, in place: there may be very many rows. */
+/** Converts the bigints in a value to numbers, in place because there may be very many rows. */
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return Number(value)
   if (typeof value !== 'object' || value === null) return value
@@ -102,7 +102,8 @@ function plain(value: unknown): unknown {
 }
 
 /**
- * The cells of a record of these columns, as `rowOf` reads them: what is nested is JSON text, what is left out is NULL.
+ * Builds a function that converts a record of these columns to cells, the reverse of `rowOf`: nested values become JSON
+ * text, absent ones NULL.
  */
 export function cellsOf<S extends Readonly<Record<string, ValueCheck<unknown>>>>(columns: S) {
   const checks = Object.entries(columns)

@@ -10,26 +10,26 @@ import { unwatched } from '../../base/stopwatch.ts'
 import { proveLive } from './live-digest.ts'
 import { sweep } from './spool-sweep.ts'
 
-/** How the lake stands when a run has made its last commit. */
+/** The state of the lake after a run's last commit. */
 export interface RunEnd {
   readonly ledger: Ledger
   readonly run: string
-  /** How many versions the lake has more than when it began. */
+  /** Number of versions that the run added. */
   readonly commits: number
-  /** How many requests it sent. */
+  /** Number of requests that the run sent. */
   readonly requests: number
 }
 
 /** The dependencies of a job. */
 export interface JobDeps extends CommitDeps {
   /**
-   * Runs once after the last commit, also after an early stop, while the job's lock is held and the ledger is open: the
-   * place for whatever follows (merging, views).
+   * Runs once after the last commit, also after an early stop, while the job's lock is taken and the ledger is open;
+   * for the steps that follow (merging, views).
    */
   readonly atEnd?: (end: RunEnd) => Promise<void>
 }
 
-/** A job on the lake in a folder, whatever it does there. */
+/** A job on the lake in a folder. */
 export interface Job {
   /** The lake's folder. */
   readonly root: string
@@ -39,7 +39,7 @@ export interface Job {
   readonly lock?: string
 }
 
-/** What a run came to: numbers by name, `requests` among them where it asks somebody. */
+/** The result of a run in numbers by name, with `requests` among them if it sends any. */
 type Actual = Readonly<Record<string, number>>
 
 /** One run of a job on its open lake. */
@@ -48,15 +48,15 @@ export interface Run {
   readonly job: string
   readonly ledger: Ledger
   /**
-   * Writes down that the run begins, and its plan. From then on its end is written down, too, whatever happens, with
-   * what it has come to; a run that never begins leaves nothing.
+   * Records the beginning of the run and its plan. From then on its end is recorded in any case, with its result; a run
+   * that never begins leaves no record.
    */
   readonly begin: (plan: Json, actual: () => Actual) => Promise<void>
 }
 
 /** An error by which a run ends, on record under a name of its own. */
 export class NamedEndError extends LakeError {
-  /** What the record of the run says in `stopped_by`. */
+  /** The value of `stopped_by` in the record of the run. */
   readonly stoppedBy: string
 
   constructor(stoppedBy: string, kind: 'integrity', complaint: Advised) {
@@ -65,15 +65,15 @@ export class NamedEndError extends LakeError {
   }
 }
 
-/** The result of a run that came to its end, by itself or early. */
+/** The result of a run that ended without being killed, whether complete or early. */
 export interface Result<T> {
   readonly value: T
   readonly stopped_by: string | null
-  /** The error that its command ends with all the same. */
+  /** The error with which its command ends nevertheless. */
   readonly error: LakeError | null
 }
 
-/** Opens the lake for a job: locked, free of what killed runs left, and closed whatever happens. */
+/** Opens the lake for a job, with its lock and without the remains of killed runs, and closes it in any case. */
 export async function withLake<T>(job: Job, deps: JobDeps, work: (run: Run) => Promise<Result<T>>): Promise<T> {
   const { root, lock } = job
   await refuseMirror(root)
@@ -88,7 +88,7 @@ export async function withLake<T>(job: Job, deps: JobDeps, work: (run: Run) => P
   return value
 }
 
-/** Does the work and writes down what came of it, if it has begun. */
+/** Does the work and, if it has begun, records its result. */
 async function carriedOut<T>(
   job: Job,
   ledger: Ledger,
@@ -116,15 +116,13 @@ async function carriedOut<T>(
     return { id, requests: actual?.()['requests'] ?? 0, value }
   } catch (thrown) {
     const error = diskError(thrown, job.name)
-    // The same disk may be what failed: then the first error is the one to tell.
+    // The same disk may have caused the failure, so the first error is the one to report.
     await ended(error instanceof NamedEndError ? error.stoppedBy : 'error', error).catch(() => undefined)
     throw error
   }
 }
 
-/**
- * The id of a run: when it began, by which process, and for which job where it is not a fetch, whose requests are many.
- */
+/** Builds the id of a run from its start, its process, and its job, unless that is a fetch, whose requests are many. */
 export function runName(deps: Pick<CommitDeps, 'nowMicros' | 'holder'>, job: string): string {
   return [instantName(deps.nowMicros()), deps.holder.pid, ...(job === 'fetch' ? [] : job.split(' '))].join('-')
 }

@@ -10,10 +10,10 @@ export interface Sealed {
   readonly digest: string
 }
 
-/** Lists the versions of which the journal's folder has files. */
+/** Lists the versions of the entries and checkpoints in the journal's folder. */
 export async function listJournal(root: string): Promise<Listing> {
   const entries = await entriesIn(inLake(root, places.journal))
-  // A folder of such a name is nobody's entry.
+  // A folder of such a name is not an entry.
   return listingOf(entries.flatMap((entry) => (entry.isDirectory() ? [] : [entry.name])))
 }
 
@@ -23,7 +23,8 @@ export async function isFoldedSince(root: string, listed: Listing): Promise<bool
 }
 
 /**
- * Whether a checkpoint came between two looks, or what one stands in for was taken away: by a vacuum, a copy or a pull.
+ * Whether a checkpoint was added between two listings, or files were removed that one replaces (by a vacuum, a copy or
+ * a pull).
  */
 export function isFolded({ entries, checkpoints, folded }: Listing, now: Listing): boolean {
   const entriesNow = new Set(now.entries)
@@ -33,7 +34,10 @@ export function isFolded({ entries, checkpoints, folded }: Listing, now: Listing
   return isAnyGone || now.folded !== folded
 }
 
-/** Does work on what the journal's folder holds, and anew where it fails because the journal was folded meanwhile. */
+/**
+ * Does work on the contents of the journal's folder, and repeats it if it fails because a checkpoint was written
+ * meanwhile.
+ */
 export async function onJournal<T>(root: string, work: (listing: Listing) => Promise<T>): Promise<T> {
   const listed = await listJournal(root)
   try {
@@ -44,7 +48,7 @@ export async function onJournal<T>(root: string, work: (listing: Listing) => Pro
   }
 }
 
-/** The versions of which a journal's folder has files. */
+/** The versions with files in a journal's folder. */
 export interface Listing {
   /** Versions with an entry, ascending. */
   readonly entries: readonly number[]
@@ -80,8 +84,8 @@ export async function readEntry(root: string, version: number): Promise<Sealed> 
 }
 
 /**
- * Every entry after a version and up to another, in order, each proved to follow the one before; no other is read.
- * `digest` is that of the version started from; null starts at the first entry.
+ * Reads every entry after a version and up to another, in order, and proves that each follows the one before; no other
+ * is read. `digest` is that of the initial version; null starts at the first entry.
  */
 export async function* entriesAfter(
   root: string,
@@ -102,8 +106,8 @@ export async function* entriesAfter(
 }
 
 /**
- * Writes an entry durably and makes it visible in one step: that step is the commit.
- * False when another writer took the version first; nothing is left behind then.
+ * Writes an entry durably and makes it visible in one step, which is the commit. False if another writer took the
+ * version first; no file is left behind then.
  */
 export async function appendEntry(
   disk: Disk,
@@ -130,7 +134,8 @@ export async function appendEntry(
 }
 
 /**
- * The digest of the entry of this number that was set aside; of several the last in the order of names, null for none.
+ * Returns the digest of the entry of this number that was set aside; of several the last in the order of names, null
+ * for none.
  */
 export async function asideDigest(root: string, version: number): Promise<string | null> {
   const digests = (await namesIn(inLake(root, places.aside))).flatMap((name) => {

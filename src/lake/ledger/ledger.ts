@@ -31,13 +31,13 @@ import { takeStamps } from './stamps.ts'
 const statementFolder = new URL('sql/', import.meta.url)
 let knownStatements: readonly string[] | undefined
 
-/** The statements that make the tables of the index. */
+/** Returns the statements that create the tables of the index. */
 function indexStatements(): readonly string[] {
   const declared = Object.entries(ledgerTables).map(([name, table]) => createTableSql(name, table))
   return (knownStatements ??= [...declared, ...textsIn(statementFolder).map(([, text]) => text)])
 }
 
-/** A number for the shape of the index: an index of another shape is made anew from the journal. */
+/** Computes a number for the shape of the index; an index of a different shape is rebuilt from the journal. */
 export function indexShape(): number {
   const statements = indexStatements().map((text) => text.replaceAll(/--.*$/gm, '').replaceAll(/\s+/g, ' ').trim())
   return Number.parseInt(sha256(statements.join('\n')).slice(0, 12), 16)
@@ -53,7 +53,7 @@ export interface Head {
   readonly digest: string | null
   /** Microseconds; 0 until the first commit. */
   readonly committed_at: Micros
-  /** Who answered; null until the first commit. */
+  /** The provider whose answers are stored; null until the first commit. */
   readonly provider: Provider | null
 }
 
@@ -68,7 +68,7 @@ export class Ledger implements Index {
     this.#database = database
   }
 
-  /** Opens the lake in a folder, makes an empty one where there is none, and catches up with the journal. */
+  /** Opens the lake in a folder, creates an empty one if there is none, and catches up with the journal. */
   static async open(root: string): Promise<Ledger> {
     try {
       const path = inLake(root, places.ledger)
@@ -81,8 +81,8 @@ export class Ledger implements Index {
   }
 
   /**
-   * Opens a lake to look at it, also while a job writes to it. Where the folder cannot be written the index
-   * is read as it stands, or built in memory when it lags behind the journal.
+   * Opens a lake for reading, also while a job writes to it. If the folder is not writable, the index is read in its
+   * present state, or built in memory if it lags behind the journal.
    */
   static async openToRead(root: string): Promise<Ledger> {
     if (!isBegun(root)) throw noLake(root)
@@ -93,7 +93,10 @@ export class Ledger implements Index {
     return await Ledger.inMemory(root)
   }
 
-  /** The index as it stands, for a look on the way: nothing is written, caught up with or complained of. */
+  /**
+   * Opens the index in its present state for a quick look: without writing, catching up or reporting errors; undefined
+   * if there is no usable index.
+   */
   static glance(root: string): Ledger | undefined {
     const open = (ways: Readonly<Record<string, string>>): Ledger | undefined =>
       Ledger.#ifSound(root, (path) => {
@@ -102,12 +105,13 @@ export class Ledger implements Index {
         return new DatabaseSync(url, { readOnly: true })
       })
     if (isWritable(root)) return open({})
-    // Whoever writes from elsewhere has its log beside the index, whose file alone may be between two versions.
+    // A process that writes from elsewhere has its log next to the index; the index file alone may be between two
+    // versions.
     const log = inLake(root, `${places.ledger}-wal`)
     return (isThere(log) ? open({}) : undefined) ?? open({ immutable: '1' })
   }
 
-  /** An index in memory, made from the journal alone (up to a version, if one is given). */
+  /** Builds an index in memory from the journal alone (up to a version, if one is given). */
   static async inMemory(root: string, until: number = Number.POSITIVE_INFINITY): Promise<Ledger> {
     const ledger = new Ledger(root, new DatabaseSync(':memory:'))
     ledger.#createTables()
@@ -116,8 +120,8 @@ export class Ledger implements Index {
   }
 
   /**
-   * The index as it was left, neither proved nor caught up; undefined where none can be read. For whoever mends what
-   * keeps the lake from being opened.
+   * Opens the index as it was left, without checks and without catching up; undefined if it cannot be read. For repairs
+   * of a lake that cannot be opened.
    */
   static asLeft(root: string): Ledger | undefined {
     return Ledger.#ifSound(root, (path) => {
@@ -128,7 +132,7 @@ export class Ledger implements Index {
     })
   }
 
-  /** What stands where the index belongs, if it is one of this program's shape. */
+  /** Opens the index if it is undamaged and has this program's shape; undefined otherwise. */
   static #ifSound(root: string, open: (path: string) => DatabaseSync | undefined): Ledger | undefined {
     const path = inLake(root, places.ledger)
     let database: DatabaseSync | undefined
@@ -138,16 +142,16 @@ export class Ledger implements Index {
       const hasOwnShape = ledger && ledger.#hasTables() && ledger.#told()('schema', real) === indexShape()
       if (hasOwnShape && ledger.head().version >= 0) return ledger
     } catch {
-      // what SQLite cannot read is no index; whoever needs one finds out what is wrong, or makes it anew
+      // A file that SQLite cannot read is not an index; code that needs one finds the cause, or rebuilds it.
     }
     database?.close()
     return undefined
   }
 
   /**
-   * Makes the index anew from the journal and puts it in place of the old one. Whoever opens a lake of another shape
-   * does so too, several at once perhaps: each makes its own, and one that finds the new shape in place leaves it
-   * (`unless`). Without `unless` hold the commit lock.
+   * Rebuilds the index from the journal and puts it in place of the old one. Several processes that open a lake of a
+   * different shape may do so at once: each builds its own, and a process that finds the new shape in place discards
+   * its own (`unless`). Without `unless` hold the commit lock.
    */
   static async rebuild(root: string, unless?: (path: string) => boolean): Promise<Ledger> {
     const path = inLake(root, places.ledger)
@@ -184,26 +188,26 @@ export class Ledger implements Index {
   statement(sql: string): Statement {
     const prepared = this.#statements.get(sql)
     if (prepared) return prepared
-    // node:sqlite types parameters and rows more loosely than the columns of this index are.
+    // node:sqlite declares parameters and rows more loosely than the columns of this index are.
     const statement = this.#database.prepare(sql) as unknown as Statement
     this.#statements.set(sql, statement)
     return statement
   }
 
-  /** All or nothing: what the function does to the index. */
+  /** Runs changes to the index in one transaction: all or none of them apply. */
   transaction(work: () => void): void {
     this.exec('BEGIN IMMEDIATE')
     try {
       work()
       this.exec('COMMIT')
     } catch (error) {
-      // A disk that is full has rolled back already: then the first error is the one to tell.
+      // On a full disk SQLite has rolled back already; the first error is the one to report.
       if (this.#database.isTransaction) this.exec('ROLLBACK')
       throw error
     }
   }
 
-  /** The newest version in the index. */
+  /** Returns the newest version in the index. */
   head(): Head {
     const readMeta = this.#told()
     return {
@@ -215,9 +219,9 @@ export class Ledger implements Index {
     }
   }
 
-  /** Applies the entries and run lines that the index does not hold yet; each version in one transaction. */
+  /** Applies the entries and run lines that the index lacks, each version in one transaction. */
   async catchUp(until: number = Number.POSITIVE_INFINITY, sealedEntry?: Sealed): Promise<Head> {
-    // Asked before the folder is listed: another job may commit, and bring the index up to that, meanwhile.
+    // Read before the folder is listed: another job may commit meanwhile, and update the index.
     const { version: seen } = this.head()
     return await onJournal(this.root, async (listed) => {
       if (seen > listed.newest) throw ahead(seen, listed.newest)
@@ -228,10 +232,10 @@ export class Ledger implements Index {
   async #follow({ entries, checkpoints }: Listing, goal: number, sealedEntry: Sealed | undefined): Promise<Head> {
     await this.#startFromCheckpoint(goal, entries, checkpoints)
     const head = this.head()
-    // A killed commit may have left its entry's name unforced: the index must not outlive it in a power cut.
+    // A killed commit may not have forced its entry's name to the disk: the index must not outlive it in a power cut.
     if (goal > head.version) await realDisk.syncFolder(inLake(this.root, places.journal))
     const pending = await readFacts(this.root, (name) => this.#runOffset(name))
-    // The same goes for lines of runs.
+    // The same applies to lines of runs.
     if (this.#isKept()) await forceFacts(realDisk, this.root, pending)
     let next = this.#applyLines(pending, 0, head.version)
     const follows = sealedEntry?.entry.version === head.version + 1 && sealedEntry.entry.previous === head.digest
@@ -247,7 +251,7 @@ export class Ledger implements Index {
     return this.head()
   }
 
-  /** Applies an entry's text as it will be read, and takes it back: what fails must not be committed. */
+  /** Applies an entry's text as it will be read, and reverts it, so that an entry which fails is not committed. */
   rehearse(text: string, name: string): Sealed {
     const sealed = decodeEntry(text, name)
     this.exec('BEGIN IMMEDIATE')
@@ -259,7 +263,7 @@ export class Ledger implements Index {
     }
   }
 
-  /** Failures of the disk stay what they are; anything else is the entry's. */
+  /** Applies an entry; a failure of the disk is reported as such, any other failure as the entry's. */
   #apply(sealed: Sealed): void {
     try {
       applyEntry(this, sealed)
@@ -291,12 +295,12 @@ export class Ledger implements Index {
     return this.#database.location() !== null
   }
 
-  /** How far a run's file has been read. */
+  /** Returns the number of bytes of a run's file that the index has read. */
   #runOffset(name: string): number {
     return Number(this.statement('SELECT offset FROM run_files WHERE name = ?').get(name)?.['offset'] ?? 0)
   }
 
-  /** The facts about the index itself, read at once: another process may bring it further at any time. */
+  /** Reads the facts about the index itself in one query, because another process may update it at any time. */
   #told(): <T>(key: string, check: ValueCheck<T>) => T | undefined {
     const cells = new Map(
       this.statement('SELECT key, value FROM meta')
@@ -322,7 +326,7 @@ export class Ledger implements Index {
     return await Ledger.rebuild(this.root, (path) => metaLeft(path, 'schema') === indexShape())
   }
 
-  /** The entry that the index ends with must still be the one in the journal. */
+  /** Checks that the newest entry in the index is still the one in the journal. */
   async #prove(): Promise<void> {
     const head = await this.catchUp()
     await onJournal(this.root, async ({ entries }) => {
@@ -333,8 +337,8 @@ export class Ledger implements Index {
   }
 
   /**
-   * Starts from the newest checkpoint that the index lacks: entries that it would need may be gone, and files of runs.
-   * A damaged checkpoint is passed over as long as older ones or the entries themselves are there.
+   * Starts from the newest checkpoint that the index lacks, because the entries and files of runs before it may be
+   * gone. A damaged checkpoint is skipped while older ones or the entries themselves exist.
    */
   async #startFromCheckpoint(until: number, entries: readonly number[], checkpoints: readonly number[]): Promise<void> {
     const { version } = this.head()
@@ -362,13 +366,13 @@ export class Ledger implements Index {
     })
   }
 
-  /** The names of the index's tables, sorted. */
+  /** Returns the names of the index's tables, sorted. */
   tables(): string[] {
     const rows = this.statement("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").all()
     return rows.map((row) => String(row['name']))
   }
 
-  /** All rows of a table in the order of its key: equal lakes give equal rows. */
+  /** Reads all rows of a table in the order of its key, so that equal lakes give equal rows. */
   rowsOf(table: string): Iterable<IndexRow> {
     const columns = this.statement(`SELECT name, pk FROM pragma_table_info('${table}') ORDER BY pk, cid`).all()
     const key = columns.filter((column) => column['pk'] !== 0).map((column) => String(column['name']))
@@ -376,7 +380,7 @@ export class Ledger implements Index {
   }
 }
 
-/** The complaint about a folder in which no lake was begun. */
+/** Builds the error about a folder in which no lake was begun. */
 export function noLake(root: string): LakeError {
   return usage(`no lake in ${root}`, {
     next: 'run pitlake fetch to begin one, or name another folder with --data',
@@ -392,7 +396,10 @@ function ahead(seenVersion: number, newest: number): LakeError {
   })
 }
 
-/** Refuses a folder that is no lake and may not become one; while another job begins it, it is looked at again. */
+/**
+ * Refuses a folder that is not a lake and may not become one; while another job begins a lake, the folder is checked
+ * again.
+ */
 async function mayBegin(root: string, path: string, before?: string): Promise<void> {
   const begun = (await listJournal(root)).newest > 0
   const stands = isThere(path)

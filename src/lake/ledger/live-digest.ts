@@ -4,19 +4,19 @@ import { places } from '../store/layout.ts'
 import type { IndexCell, Index, IndexRow } from './index-rows.ts'
 
 /*
- * The index keeps beside its version a digest over the files that are live in it: a sum of hashes, so that an entry
- * adds what it lists and takes away what it removes. It comes from the entries, the rows are what the views are made
- * of: where a row went or came behind the back of the journal, the two no longer agree.
+ * The index stores, with its version, a digest of its live files: a sum of hashes, so that an entry adds the files that
+ * it lists and subtracts those that it removes. The digest is computed from the entries, while views are built from the
+ * rows: if a row was added or lost without the journal, the two no longer agree.
  */
 
 const sumBits = 64
-/** The key of `meta` under which the sum stands. */
+/** Key of the sum in `meta`. */
 export const liveKey = 'live'
 
 const columns =
   'path, label, tbl, metric, interval, rows, bytes, min_t, max_t, digest, sha256, meta, added_version' as const
 
-/** The digest with these rows of `files` added (or taken away). */
+/** Returns the digest after adding (or removing) these rows of `files`. */
 export function withRows(sum: string, rows: Iterable<IndexRow>, sign: 1n | -1n = 1n): string {
   let total = BigInt(sum)
   for (const row of rows) {
@@ -26,7 +26,7 @@ export function withRows(sum: string, rows: Iterable<IndexRow>, sign: 1n | -1n =
   return BigInt.asUintN(sumBits, total).toString()
 }
 
-/** The rows of the live files, or of those of a path. */
+/** Reads the rows of the live files, or of those of a path. */
 export function liveRows(index: Index, path?: string): IndexRow[] {
   const ofPath = path === undefined ? '' : ' AND path = ?'
   const found = index.statement(`SELECT ${columns} FROM files WHERE removed_version IS NULL${ofPath}`)

@@ -11,11 +11,11 @@ import type { Index } from './index-rows.ts'
 /** Table and metric of a live list. */
 export interface ListName {
   readonly table: string
-  /** Metric of the files; null for tables without metrics, and for recent files, which may hold several. */
+  /** Metric of the files; null for tables without metrics, and for recent files, which may contain several. */
   readonly metric: string | null
 }
 
-/** Name of a live list as its line begins: `points supply/current_pit`, or `history.products -`. */
+/** Formats the name of a live list as its line begins: `points supply/current_pit`, or `history.products -`. */
 export function listName({ table, metric }: ListName): string {
   return `${table} ${metric ?? '-'}`
 }
@@ -67,7 +67,7 @@ export function liveListsAt(index: Index, version: number): Map<string, string[]
   return lists
 }
 
-/** Digest of live lists, as the leaf of their version has it. */
+/** Computes the digest of live lists for the leaf of their version. */
 export function liveListsDigest(lists: ReadonlyMap<string, readonly string[]>): string {
   return linesDigest(linesOfLists(lists))
 }

@@ -26,7 +26,7 @@ export function storedPreregistered(index: Index, version = Number.POSITIVE_INFI
   return queries.filter((preregistered) => preregistered.version <= version)
 }
 
-/** Preregistered queries as lines of the log: `hash version`. */
+/** Formats preregistered queries as lines of the log: `hash version`. */
 export function preregisteredLines(queries: readonly PreregisteredQuery[]): string[] {
   return queries.map(({ sha256: digest, version }) => `${digest} ${version}`)
 }
@@ -34,23 +34,26 @@ export function preregisteredLines(queries: readonly PreregisteredQuery[]): stri
 /** Availability rules of each metric. */
 export type MetricRules = Readonly<Record<string, Json>>
 
-/** Rules in force at a version (the newest by default), by metric; empty before the first. */
+/** Reads the rules in force at a version (the newest by default), by metric; empty before the first. */
 export function rulesByMetric(index: Index, version = Number.MAX_SAFE_INTEGER): MetricRules {
   const newest = index.statement('SELECT rules FROM rules WHERE version <= ? ORDER BY version DESC LIMIT 1')
   const row = newest.get(version)
   return row === undefined ? {} : (parseCell(row['rules'], 'rules') as MetricRules)
 }
 
-/** Availability rules as lines of the log, sorted by metric: `metric hash`. */
+/** Formats availability rules as lines of the log, sorted by metric: `metric hash`. */
 export function rulesLines(rules: MetricRules): string[] {
   const lines = Object.entries(rules).map(([metric, rule]) => `${metric} ${sha256(canonical(rule))}`)
   return sortedByBytes(lines)
 }
 
-/** Stands in the index for a digest that is that of the version before: rules seldom change. */
+/** Marker in the index for a digest that equals that of the version before; rules seldom change. */
 const asBefore = '='
 
-/** Leaf of an entry as the index stores it: commit time and digests. The caller has applied the rest of the entry. */
+/**
+ * Builds the leaf of an entry as the index stores it: commit time and digests. The caller has applied the rest of the
+ * entry.
+ */
 export function storedLeaf(index: Index, { version, committed_at, rules, state, files }: Entry): string {
   const isFirst = index.statement('SELECT 1 FROM versions WHERE version = ?').get(version - 1) === undefined
   const unless = (isSame: boolean, digest: () => string): string => (isSame && !isFirst ? asBefore : digest())
@@ -62,7 +65,7 @@ export function storedLeaf(index: Index, { version, committed_at, rules, state, 
   return `${committed_at} ${digests.join(' ')}`
 }
 
-/** Every leaf of the log, the first version first. */
+/** Reads every leaf of the log, the first version first. */
 export function storedLeaves(index: Index): LogLeaf[] {
   const rows = index.statement('SELECT version, digest, leaf FROM versions ORDER BY version').all()
   let before: readonly string[] = []
@@ -75,7 +78,7 @@ export function storedLeaves(index: Index): LogLeaf[] {
   })
 }
 
-/** Hash of a leaf in the log. */
+/** Computes the hash of a leaf in the log. */
 export function logHash(leaf: LogLeaf): string {
   return leafHash(leafText(leaf))
 }

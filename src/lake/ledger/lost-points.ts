@@ -13,11 +13,11 @@ export interface RecordedValue {
   readonly value: string | null
   /** The point's `computed_at` as JSON text, seconds; null if it is not on record. */
   readonly computed: string | null
-  /** When the value was received, microseconds. */
+  /** Time at which the value was received, microseconds. */
   readonly stored_at: Micros
 }
 
-/** A window, half-open in seconds, of which this lake first held the points from a commit on. */
+/** A window, half-open in seconds, with the time of the commit that first stored its points in this lake. */
 interface Seen extends Window {
   readonly observed: Micros
 }
@@ -25,7 +25,7 @@ interface Seen extends Window {
 /** A month of a series with lost points; `digest` is that of the lost points, null if none was stored. */
 type LostRange = Pick<Forgotten, 'month' | 'since' | 'until' | 'digest'>
 
-/** The points of one series that were lost with files and not received again, and what is still known of them. */
+/** The points of one series that were lost with files and not received again, with the facts still known about them. */
 export interface Lost {
   /** Disjoint. */
   readonly months: readonly LostRange[]
@@ -37,7 +37,7 @@ export interface Lost {
   readonly recorded: readonly RecordedValue[]
 }
 
-/** Writes down what went with a file, and what of it came again. */
+/** Records the points that were lost with a file, and those that were received again. */
 export function applyLost(
   index: Index,
   version: number,
@@ -66,7 +66,7 @@ interface LostMonth extends Pick<Forgotten, 'month' | 'since' | 'until' | 'point
   readonly added_version: number
 }
 
-/** What these series lost and did not get again, by id; only series that lost something. */
+/** Reads the losses of these series that were not received again, by id; only series with such losses. */
 export function storedLosses(index: Index, ids: readonly string[]): Map<string, Lost> {
   const lostBySeries = new Map<string, Lost>()
   const rows = index.statement(
@@ -82,7 +82,7 @@ export function storedLosses(index: Index, ids: readonly string[]): Map<string, 
   return lostBySeries
 }
 
-/** What went in several steps of one month comes again together. */
+/** Combines the losses of one month from several versions; these points are received again together. */
 function byMonth(lostMonths: readonly LostMonth[]): LostRange[] {
   return [...Map.groupBy(lostMonths, (lostMonth) => lostMonth.month)].map(([name, parts]) => ({
     month: name,
@@ -104,7 +104,7 @@ const askedOf = rowOf({
   observed: count,
 })
 
-/** What was known of the windows of a series before the loss, as far as the index tells. */
+/** Reads the recorded coverage of a series from before the loss. */
 function knownThen(index: Index, id: string, before: number): Pick<Lost, 'seen' | 'asked'> {
   const rows = index.statement(
     `SELECT c.since, c.until, c.state, c.reason, c.asked_at, v.committed_at AS observed FROM coverage c
@@ -128,7 +128,7 @@ function knownThen(index: Index, id: string, before: number): Pick<Lost, 'seen' 
 
 const recordOf = rowOf({ t: real, kind: text, stored: orNull(text), stored_at: orNull(real) })
 
-/** What violations, open or accepted, say that is stored; the latest has the word. */
+/** Reads the stored values that violations, open or acknowledged, have on record; of several the latest counts. */
 function recordedOf(index: Index, id: string): RecordedValue[] {
   const rows = index.statement(
     `SELECT v.t, v.kind, v.stored, v.stored_at FROM violations v JOIN series s ON s.n = v.series
@@ -153,7 +153,7 @@ const againOf = rowOf({
   at: orNull(real),
 })
 
-/** A month of a series of which points were lost with their file. */
+/** A month of a series whose points were partly lost with a file. */
 export interface ObservedAgain {
   /** Id of the series. */
   readonly series: string
@@ -166,12 +166,13 @@ export interface ObservedAgain {
   /** Points that were lost, or received again if they were; null if unknown. */
   readonly points: number | null
   /**
-   * When they were observed again, from which on they are known, microseconds; null if they were not received again.
+   * Time at which they were observed again and from which on they are known, microseconds; null if they were not
+   * received again.
    */
   readonly at: Micros | null
 }
 
-/** Every such month; those that came again as they were are none. */
+/** Lists these months, except those whose points were received again unchanged. */
 export function observedAgain(index: Index): ObservedAgain[] {
   const rows = index.statement(
     `SELECT s.id, f.month, f.since, f.until, coalesce(f.regained, f.points) AS points, v.committed_at AS at

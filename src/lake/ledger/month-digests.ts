@@ -1,8 +1,8 @@
 import type { Index } from './index-rows.ts'
 
 /*
- * A digest of points is the sum of their hashes modulo 2^64: independent of their order and of the files that they
- * stand in, and what is added or lost is added or taken away. One is kept for each series and month.
+ * A digest of points is the sum of their hashes modulo 2^64. It does not depend on their order or on the files that
+ * contain them; points that are added or lost are added or subtracted. There is one for each series and month.
  */
 
 /** Number of points of a month, and their digest: 16 hex signs. */
@@ -11,23 +11,23 @@ export interface MonthDigest {
   readonly digest: string
 }
 
-/** By month, `2024-06`. */
+/** Digests by month, `2024-06`. */
 export type Months = ReadonlyMap<string, MonthDigest>
 
 const nothing: MonthDigest = { points: 0, digest: '0'.repeat(16) }
 
-/** The digest of a sum of hashes, told as a number. */
+/** Formats a sum of hashes, given as a number, as a digest. */
 export function digestOfSum(sum: bigint | string): string {
   return BigInt.asUintN(64, BigInt(sum)).toString(16).padStart(16, '0')
 }
 
-/** Adds two digests, or (`sign` -1) takes the second from the first. */
+/** Adds two digests, or with `sign` -1 subtracts the second from the first. */
 export function addDigests(a: MonthDigest, b: MonthDigest, sign: 1 | -1 = 1): MonthDigest {
   const sum = BigInt(`0x${a.digest}`) + BigInt(sign) * BigInt(`0x${b.digest}`)
   return { points: a.points + sign * b.points, digest: digestOfSum(sum) }
 }
 
-/** What leads from one state of the months to another; months in which nothing changes are left out. */
+/** Computes the change from one state of the months to another; months without changes are left out. */
 export function monthsBetween(from: Months, to: Months): Map<string, MonthDigest> {
   const found = new Map<string, MonthDigest>()
   for (const month of [...new Set([...from.keys(), ...to.keys()])].toSorted()) {
@@ -37,7 +37,7 @@ export function monthsBetween(from: Months, to: Months): Map<string, MonthDigest
   return found
 }
 
-/** Puts months in the form of the progress of a series; empty if there are none. */
+/** Converts months to the form of a series' progress; empty if there are none. */
 export function asDigests(months: Months): { readonly digests?: Readonly<Record<string, string>> } {
   if (months.size === 0) return {}
   return {
@@ -45,7 +45,7 @@ export function asDigests(months: Months): { readonly digests?: Readonly<Record<
   }
 }
 
-/** What the index says of the months of a series, from the first to the last of some, or of all. */
+/** Reads the digests of the months of a series: from the first to the last named month, or of all. */
 export function storedMonths(index: Index, series: number, some: readonly string[] = []): Map<string, MonthDigest> {
   const rows = index
     .statement('SELECT month, points, digest FROM digests WHERE series = ? AND month BETWEEN ? AND ? ORDER BY month')
@@ -55,7 +55,7 @@ export function storedMonths(index: Index, series: number, some: readonly string
   )
 }
 
-/** Adds what an entry tells of the months of a series. */
+/** Adds the changes of an entry to the digests of the months of a series. */
 export function applyDigests(index: Index, series: number, digests: Readonly<Record<string, string>>): void {
   const months = Object.keys(digests).toSorted()
   const earlier = storedMonths(index, series, months)
@@ -65,7 +65,7 @@ export function applyDigests(index: Index, series: number, digests: Readonly<Rec
     const before = earlier.get(month)
     return { month, ...(before === undefined ? added : addDigests(before, added)) }
   })
-  // All at once: a first fetch brings some thousands.
+  // In one statement, because a first fetch adds some thousands.
   index
     .statement(
       `INSERT OR REPLACE INTO digests (series, month, points, digest)

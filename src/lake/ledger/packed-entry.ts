@@ -4,15 +4,16 @@ import { readBytes, sizeNow } from '../store/files.ts'
 import { entryFile, inLake } from '../store/layout.ts'
 import { damagedDocument, putItBack } from './entry.ts'
 
-// Entries stand in the journal as gzip. The digest that an entry is named by is that of its text: it does not depend on
-// who compressed it, and `zcat` shows what was hashed.
+// Entries are stored in the journal as gzip. The digest that identifies an entry is that of its text, so it does not
+// depend on the compressor, and `zcat` shows exactly what was hashed.
 
 /**
- * Bytes of the largest entry, its text and its file: what decompresses to more is refused before it takes the memory.
+ * Bytes of the largest entry, of its text and of its file; a file that decompresses to more is refused before it takes
+ * the memory.
  */
 export const longestEntry = 256_000_000
 
-/** What each file of an entry begins with: gzip, without a name, a time, or the system that wrote it. */
+/** First bytes of each file of an entry: gzip, without a name, a time, or the system that wrote it. */
 const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff])
 /** Bytes at the end of a gzip file: checksum and length of the text. */
 const trailerLength = 8
@@ -32,13 +33,13 @@ export function packEntry(text: string, name: string): Buffer {
   return packed
 }
 
-/** The text in the bytes of an entry's file; `name` is used in messages. */
+/** Decompresses the text of an entry from the bytes of its file; `name` is used in messages. */
 export function unpackEntry(packed: Buffer, name: string): string {
   const subject = `journal entry ${name}`
   if (packed.length === 0) throw damagedDocument(subject, 'an empty file')
   if (!packed.subarray(0, header.length).equals(header)) throw damagedDocument(subject, 'something else')
   const text = gunzipped(packed, subject)
-  // Bytes behind the end would go unnoticed otherwise.
+  // Bytes after the end would otherwise go unnoticed.
   const trailer = packed.subarray(-trailerLength)
   if (trailer.readUInt32LE(0) !== crc32(text) || trailer.readUInt32LE(4) !== text.length)
     throw damagedDocument(subject, 'bytes that do not match its checksum')
@@ -55,7 +56,7 @@ function gunzipped(packed: Buffer, subject: string): Buffer {
   }
 }
 
-/** The text of the entry of a version in a lake's journal. */
+/** Reads the text of the entry of a version from a lake's journal. */
 export async function readEntryText(root: string, version: number): Promise<string> {
   const name = entryFile(version)
   const packed = await boundedBytes(inLake(root, name)).catch((cause: unknown) => {
@@ -65,7 +66,7 @@ export async function readEntryText(root: string, version: number): Promise<stri
   return unpackEntry(packed, name)
 }
 
-/** The bytes of a file; undefined if there are more than an entry has. */
+/** Reads the bytes of a file; undefined if there are more than an entry may have. */
 async function boundedBytes(path: string): Promise<Buffer | undefined> {
   return sizeNow(path) > longestEntry ? undefined : await readBytes(path)
 }

@@ -8,7 +8,7 @@ import { sha256 } from './entry.ts'
 import type { Ledger } from './ledger.ts'
 
 const pageShape = z.object({
-  /** What it is called, in the plural. */
+  /** Name of the page, in the plural. */
   name: z.string(),
   /** The file of it that names the version of the lake; absolute. */
   file: z.string(),
@@ -22,7 +22,7 @@ export type WrittenPage = z.infer<typeof pageShape>
 /** Maximum number of remembered pages: those written last. */
 const mostPages = 20
 
-/** Remembers where a page was written. A lake that cannot be written to does not. */
+/** Records where a page was written, unless the lake is read-only. */
 export async function rememberPage(root: string, page: WrittenPage): Promise<void> {
   if (!isWritable(root)) return
   const knownPages = await readPages(root)
@@ -35,8 +35,8 @@ export async function rememberPage(root: string, page: WrittenPage): Promise<voi
     await realDisk.write(part, text)
     await realDisk.move(part, file)
   } catch {
-    // The page is written; that a full disk or a second writer of the same page keeps it from being remembered ends
-    // nothing.
+    // The page is written. If a full disk, or a second writer of the same page, prevents its record, the command
+    // succeeds nevertheless.
   }
 }
 
@@ -46,21 +46,21 @@ async function readPages(root: string): Promise<readonly WrittenPage[]> {
   return read.data?.pages ?? []
 }
 
-/** How a status page names the version of its lake in its head. */
+/** Name of the `meta` element with which a status page states the version of its lake. */
 export const versionMeta = 'pitlake-version'
 
 const ofStatusPage = new RegExp(`<meta name="${versionMeta}" content="(\\d+)">`)
 const ofExport = z.object({ lake: z.object({ version: z.coerce.number().int().nonnegative() }) })
 
-/** The version that a page carries; null if there is no page of ours any more. */
+/** Returns the version that a page states; null if the file is no longer a page of pitlake. */
 function versionIn(text: string): number | null {
   const [, version] = ofStatusPage.exec(text) ?? []
   return version === undefined ? (ofExport.safeParse(jsonOf(text)).data?.lake.version ?? null) : Number(version)
 }
 
 /**
- * How far the pages that commands wrote are behind the lake, but for that in `except`. A page that is gone is behind
- * nothing.
+ * Lists the lags of the pages that commands wrote, except the page in `except`. A page that no longer exists has no
+ * lag.
  */
 export async function lagsOfPages(ledger: Ledger, except?: string): Promise<readonly Lag[]> {
   const { version: newest } = ledger.head()

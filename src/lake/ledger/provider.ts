@@ -3,8 +3,8 @@ import type { Provider } from './entry.ts'
 import type { Ledger } from './ledger.ts'
 
 /**
- * The provider to write down for a commit: what the lake knows together with what the job found.
- * Another provider is refused; `moved` accepts a new address, but never made-up data beside real ones.
+ * Combines the provider that the lake has recorded with the one that the job found. A different provider is refused;
+ * `moved` accepts a new address, but never synthetic data alongside real data.
  */
 export function agreeProvider(recorded: Provider | null, answering: Provider, moved: boolean): Provider {
   if (!recorded) return answering
@@ -27,7 +27,10 @@ export function agreeProvider(recorded: Provider | null, answering: Provider, mo
   return { ...recorded, ...answering }
 }
 
-/** Who answers at an address of an API: the sandbox says so itself, everybody else is an address. */
+/**
+ * Identifies the provider at an address of an API: the sandbox by the name that it reports, any other provider by its
+ * address.
+ */
 export function providerAt(api: 'metrics' | 'registry', url: string, sandbox: string | null): Provider {
   const { origin, pathname } = new URL(url)
   const name = sandbox === null ? `${origin}${pathname}`.replace(/\/+$/, '') : `sandbox:${sandbox}`
@@ -40,7 +43,7 @@ function nameOf(provider: Provider): string {
   return [kind, ...who].join(' ')
 }
 
-/** The provider that the lake names; a lake without a commit has no files to rewrite. */
+/** Returns the provider that the lake has recorded; a lake without a commit has no files to rewrite. */
 export function providerOf(ledger: Ledger): Provider {
   const { provider } = ledger.head()
   if (!provider) throw new RangeError('an empty lake has nothing to rewrite')

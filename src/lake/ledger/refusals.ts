@@ -1,10 +1,10 @@
 import { day, formatInstant, parseInstant, type Instant } from '../../base/time.ts'
 import type { WindowAnswer } from './entry.ts'
 
-/** How long a series that has points may be refused before it counts as withdrawn. */
+/** Time for which a series that has points may be refused before it counts as withdrawn. */
 export const alarmPatience = 30 * day
 
-/** How the words of a refusal begin, by what refused: that of a range before that of a whole series. */
+/** First words of a refusal, by what is refused; a range is listed before a whole series. */
 const begins = {
   forbidden: ['path', '403, outside the plan: '],
   gone: ['path', '404, gone: '],
@@ -14,7 +14,7 @@ const begins = {
   refused: ['series', '400: '],
 } as const satisfies Record<string, readonly [RefusalScope, string]>
 
-/** The words of a refusal by what it is about. */
+/** Formats the words of a refusal, with the prefix of its kind. */
 export function refusalWords(kind: keyof typeof begins, words: string): string {
   return `${begins[kind][1]}${words}`
 }
@@ -22,27 +22,27 @@ export function refusalWords(kind: keyof typeof begins, words: string): string {
 /** Whether the words of a refusal of a path are those of a 404, which may mean a single series. */
 export const isGone = (words: string): boolean => words.startsWith(begins.gone[1])
 
-/** The reason of a window in which a series that has points is refused. */
+/** Formats the reason of a window in which a series that has points is refused. */
 export function alarmReason(since: Instant, words: string): string {
   return `refused since ${formatInstant(since)}: ${words}`
 }
 
-/** How the reason of a window begins whose series is no longer waited for. */
+/** First words of the reason of a window whose series pitlake no longer waits for. */
 export const withdrawnBegin = 'withdrawn, '
 
-/** The reason of a window of a series that is no longer waited for. */
+/** Formats the reason of a window of a series that pitlake no longer waits for. */
 export function withdrawnReason(since: Instant, words: string): string {
   return `${withdrawnBegin}${alarmReason(since, words)}`
 }
 
-/** The reason as it was while the series was still waited for. */
+/** Returns the reason as it was while pitlake still waited for the series. */
 export function standingWords(reason: string): string {
   return reason.startsWith(withdrawnBegin) ? reason.slice(withdrawnBegin.length) : reason
 }
 
 /**
- * The subject of a refusal: after 403 and 404 the whole path, unless it answers others; after 400 one series (a refused
- * currency says nothing of a different one), or only a range of a series that is answered elsewhere.
+ * The subject of a refusal: after 403 and 404 the whole path, unless others of its series are answered; after 400 one
+ * series (a refused currency does not concern a different one), or only a range of a series that is answered elsewhere.
  */
 export type RefusalScope = 'path' | 'range' | 'series'
 
@@ -51,7 +51,7 @@ export interface Refusal {
   readonly scope: RefusalScope
   /** The status and the words of the provider. */
   readonly words: string
-  /** Since when a series that has points is refused, in seconds; null if it never had any. */
+  /** Start of the refusals of a series that has points, in seconds; null if it never had any. */
   readonly since: Instant | null
   /** Whether pitlake no longer waits for it: refused for 30 days, or acknowledged by a person. */
   readonly withdrawn: boolean
@@ -68,7 +68,7 @@ export function readRefusal(reason: string | null): Refusal | null {
   return { scope, words, since, withdrawn: standing?.[1] !== undefined }
 }
 
-/** Whether a reason tells that a series was refused that has points. */
+/** Whether a reason records the refusal of a series that has points. */
 export function isOfHeld(reason: string | null): boolean {
   return (readRefusal(reason)?.since ?? null) !== null
 }
@@ -78,12 +78,12 @@ export const refusedOfHeld = `state IN ('failed', 'unsupported')
   AND (reason LIKE 'refused since %' OR reason LIKE 'withdrawn, refused since %')`
 
 /**
- * An alarm is asked with each run for so long, then, as any path, daily: with room for a cron that comes a little
- * early.
+ * Time for which a refused series with points is requested in each run; afterwards daily, like any path. A day is
+ * counted as 22 hours, so that cron may start a little early.
  */
 const eagerPatience = day
 const dailyPatience = 22 * 3600
-/** A refusal of a series or range that is no alarm is tried again after so long. */
+/** Time after which a refusal of a series or range that is not an alarm is tried again. */
 export const refusalPatience = 30 * day
 
 /** A refusal that no later answer has overtaken. */
@@ -92,16 +92,16 @@ export interface StandingRefusal extends Refusal {
   readonly state: 'unsupported' | 'failed'
   /** The reason of that range, from which the other fields were read. */
   readonly reason: string
-  /** When the provider was last requested, seconds. */
+  /** Time of the last request to the provider, seconds. */
   readonly asked_at: Instant
   /** Id of that request; null if none is recorded. */
   readonly request: string | null
 }
 
-/** What coverage records of an answer, without its range. */
+/** The recorded answer of a coverage range, without the range. */
 export type RecordedAnswer = Omit<WindowAnswer, 'since' | 'until'>
 
-/** The newest refusal of a series or path among its answers, unless the provider has answered since. */
+/** Returns the newest refusal of a series or path among its answers, unless the provider has answered since. */
 export function standingRefusal(answers: readonly RecordedAnswer[]): StandingRefusal | null {
   let newest: StandingRefusal | null = null
   let answered = Number.NEGATIVE_INFINITY
@@ -111,14 +111,14 @@ export function standingRefusal(answers: readonly RecordedAnswer[]): StandingRef
       continue
     const refusal = readRefusal(reason)
     if (refusal === null || refusal.scope === 'range') continue
-    // A refusal of which nobody knows yet whether it is the series or the range.
+    // A refusal for which it is not known yet whether it concerns the series or the range.
     if (state === 'failed' && refusal.since === null) continue
     newest = { ...refusal, state, reason: reason ?? '', asked_at, request }
   }
   return newest !== null && newest.asked_at > answered ? newest : null
 }
 
-/** Whether a standing refusal is to be tried again now. An instant of the future says nothing. */
+/** Whether a standing refusal should be tried again now. A time in the future is ignored, because a clock was wrong. */
 export function isTriedAgain({ scope, since, withdrawn, asked_at }: StandingRefusal, now: Instant): boolean {
   const ago = now - asked_at
   if (ago < -day) return true

@@ -23,22 +23,22 @@ import { constants, createGzip, gunzipSync, gzipSync } from 'node:zlib'
 import { redact } from '../../base/secrets.ts'
 import type { Shaped } from '../../base/value-checks.ts'
 
-// `runs/<run>.jsonl`: part of the lake, forced to the disk and read into the index. The log beside it is for people
+// `runs/<run>.jsonl`: part of the lake, forced to the disk and read into the index. The log next to it is for people
 // only.
 
 /** A run from its beginning to its end: its columns in `columns.ts`. */
 export type RunFacts = Shaped<ColumnChecks<typeof runColumns>>
 
-/** One line of a run's file: what the run learnt without making a version. */
+/** One line of a run's file: facts that the run learned without making a version. */
 export interface FactLine {
   /** The newest version when the line was written: on rebuilding it is applied right after that one. */
   readonly after: number
   readonly run?: RunFacts
   readonly requests?: readonly RequestRow[]
-  /** Windows that were asked again with the answer that was already known. */
+  /** Windows that were requested again and returned the answer already known. */
   readonly asked_again?: readonly CoverageRow[]
   readonly verified?: readonly Verified[]
-  /** What was noted in passing, by the name that the journal has had for it (`Draft.passing`): the latest `at` wins. */
+  /** Facts noted in passing, by their names in the journal (`Draft.passing`); the latest `at` counts. */
   readonly soft?: { readonly [key: string]: { readonly at: Micros; readonly value: Json } }
 }
 
@@ -61,8 +61,8 @@ export async function appendFacts(disk: Disk, root: string, run: string, lines: 
 }
 
 /**
- * The lines beyond the given offsets, of all runs or of the named files only, in the order of the versions they follow.
- * A last line without its end is still being written, or was cut by a crash: it does not count.
+ * Reads the lines after the given offsets, of all runs or of the named files only, in the order of the versions that
+ * they follow. A last line without its end is still being written, or was cut by a crash, and does not count.
  */
 export async function readFacts(
   root: string,
@@ -76,7 +76,7 @@ export async function readFacts(
     const from = offsetOf(name)
     if (sizeNow(path) <= from) continue
     const bytes = await readBytes(path).catch((error: unknown) => {
-      // Folded meanwhile: a checkpoint holds its lines.
+      // A checkpoint was written meanwhile and contains its lines.
       if (codeOf(error) === 'ENOENT') return Buffer.alloc(0)
       throw error
     })
@@ -85,7 +85,10 @@ export async function readFacts(
   return placed.toSorted((a, b) => a.line.after - b.line.after)
 }
 
-/** Forces lines that were read to the disk, whoever wrote them, so that nothing that is made of them outlives them. */
+/**
+ * Forces lines that were read to the disk, whichever process wrote them, so that nothing derived from them outlives
+ * them.
+ */
 export async function forceFacts(disk: Disk, root: string, lines: readonly PlacedFacts[]): Promise<void> {
   const names = new Set(lines.map(({ name }) => name))
   for (const name of names) await disk.sync(inLake(root, `${places.runs}/${name}`))
@@ -103,15 +106,15 @@ function linesOf(name: string, bytes: Buffer, from: number): PlacedFacts[] {
   return lines
 }
 
-/** A line that a crash cut in half and a later one closed is no JSON: it carries nothing. */
+/** Parses a line; undefined if a crash cut it in half and a later line completed it, so that it is not JSON. */
 function parseLine(text: string): FactLine | undefined {
   const line = jsonOf(text)
   return isObject(line) && typeof line['after'] === 'number' ? { ...line, after: line['after'] } : undefined
 }
 
-/** What opening a run's log needs. */
+/** The dependencies of a run's log. */
 interface Logging {
-  /** Milliseconds since 1970. */
+  /** Returns the current time in milliseconds since 1970. */
   readonly now: () => number
   /** Texts that must not reach the log. */
   readonly secrets: readonly string[]
@@ -127,8 +130,8 @@ export interface RunLog extends AsyncDisposable {
 }
 
 /**
- * Opens `runs/<run>.log`: a JSON object a line, `at` and `event` first. The log is for people: what cannot be written
- * is dropped, because the commit that meets the same disk says so with an error. No secret reaches it.
+ * Opens `runs/<run>.log`: one JSON object per line, `at` and `event` first. The log is for people: lines that cannot be
+ * written are dropped, because the commit on the same disk reports the error. No secret reaches it.
  */
 export function openRunLog(root: string, run: string, { now, secrets }: Logging): RunLog {
   const path = inLake(root, runLog(run))
@@ -157,10 +160,10 @@ export function openRunLog(root: string, run: string, { now, secrets }: Logging)
   }
 }
 
-/** Bytes of a log that stays as it is; what a run of more requests wrote is compressed at its end. */
+/** Maximum bytes of a log that stays uncompressed; a larger one is compressed at the end of the run. */
 const plainLog = 65_536
 
-/** Puts the log of an ended run into `runs/<run>.log.gz`, behind what an earlier part of the run left there. */
+/** Appends the log of an ended run to `runs/<run>.log.gz`, which may contain an earlier part of the run. */
 async function compressLog(root: string, run: string): Promise<void> {
   const path = inLake(root, runLog(run))
   if (sizeNow(path) < plainLog) return
@@ -173,9 +176,7 @@ async function compressLog(root: string, run: string): Promise<void> {
   await realDisk.remove(path)
 }
 
-/**
- * The logs of an open folder of runs, relative to the lake, with the instant that each begins with, the oldest first.
- */
+/** Lists the logs in the folder of runs, relative to the lake, with the time at which each begins, oldest first. */
 export async function readLogs(root: string): Promise<{ readonly path: string; readonly began: Micros }[]> {
   const logs: { path: string; began: Micros }[] = []
   for (const name of await namesIn(inLake(root, places.runs))) {
@@ -191,7 +192,7 @@ export async function readLogs(root: string): Promise<{ readonly path: string; r
   return logs.toSorted((a, b) => a.began - b.began || (a.path < b.path ? -1 : 1))
 }
 
-/** The first characters of a log, compressed or not; '' if it cannot be read. */
+/** Reads the first characters of a log, compressed or not; '' if it cannot be read. */
 async function beginningOf(path: string): Promise<string> {
   const bytes = await readInto(path, Buffer.alloc(4096))
   if (!path.endsWith('.gz')) return bytes.toString()
@@ -204,7 +205,7 @@ async function beginningOf(path: string): Promise<string> {
 
 const ofDay = /^(\d{4}-\d\d-\d\d)\.log\.gz$/
 
-/** The text of a compressed log; undefined if there is none, or if it cannot be read. */
+/** Reads the text of a compressed log; undefined if there is none or if it cannot be read. */
 export async function gatheredLog(path: string): Promise<string | undefined> {
   const bytes = await readBytes(path).catch(() => undefined)
   try {
@@ -215,14 +216,14 @@ export async function gatheredLog(path: string): Promise<string | undefined> {
 }
 
 /**
- * Puts the logs that began before an instant into one compressed file a day: a folder of many names takes long to look
- * through, and lines of requests are much alike.
+ * Joins the logs that began before a certain time into one compressed file per day: a folder with many names takes long
+ * to search, and lines of requests are very similar.
  */
 export async function gatherLogs(root: string, disk: Disk, before: Micros): Promise<void> {
   const old = (await readLogs(root)).filter(({ path, began }) => began < before && !ofDay.test(basename(path)))
   for (const [day, logs] of Map.groupBy(old, ({ began }) => new Date(began / 1000).toISOString().slice(0, 10))) {
     const path = inLake(root, `${places.runs}/${day}.log.gz`)
-    // Whoever was killed here has gathered some of them.
+    // A run that was killed at this point has gathered some of them.
     const logText = (await gatheredLog(path)) ?? ''
     let gatheredText = logText
     const gathered: string[] = []

@@ -10,12 +10,12 @@ import type { Selection } from '../../catalog/series.ts'
 const runOf = rowOf(checksOf(runColumns))
 const costOf = rowOf({ requests: wholeNumber, credits: real, points: wholeNumber })
 
-/** A run on record: its columns in `columns.ts`, null for what is not known of it. */
+/** A run on record: its columns in `columns.ts`, null for unknown facts. */
 export type RecordedRun = {
   readonly [K in keyof RunFacts]-?: undefined extends RunFacts[K] ? Exclude<RunFacts[K], undefined> | null : RunFacts[K]
 }
 
-/** A run on record with what it cost. */
+/** A run on record, with its cost. */
 export interface StoredRun extends RecordedRun {
   /** Requests that it sent, those repeated once. */
   readonly requests: number
@@ -25,7 +25,7 @@ export interface StoredRun extends RecordedRun {
   readonly points: number
 }
 
-/** The newest runs, newest first. */
+/** Reads the newest runs, newest first. */
 export function storedRuns(index: Index, most: number): StoredRun[] {
   const rows = index.statement(
     `SELECT runs.*, count(q.id) AS requests, coalesce(sum(credits), 0) AS credits, coalesce(sum(points), 0) AS points
@@ -38,13 +38,13 @@ export function storedRuns(index: Index, most: number): StoredRun[] {
 
 function withNulls(run: RunFacts): RecordedRun {
   const columns = Object.entries(run).map(([column, value]) => [column, value ?? null])
-  // The compiler does not follow the keys through Object.fromEntries.
+  // The compiler does not infer the keys through Object.fromEntries.
   return Object.fromEntries(columns) as RecordedRun
 }
 
 const instantsOf = rowOf({ about: orNull(text), at: real })
 
-/** When fetches began, the oldest first (microseconds). */
+/** Lists the times at which fetches began, oldest first (microseconds). */
 export function fetchStarts(index: Index): Micros[] {
   const rows = index.statement(
     "SELECT NULL AS about, started_at AS at FROM runs WHERE job = 'fetch' AND started_at IS NOT NULL ORDER BY " +
@@ -53,7 +53,7 @@ export function fetchStarts(index: Index): Micros[] {
   return rows.all().map((row) => instantsOf(row).at)
 }
 
-/** When imports brought something new, by metric, the oldest first (microseconds). */
+/** Lists the times at which imports added something new, by metric, oldest first (microseconds). */
 export function importArrivals(index: Index): Map<string, Micros[]> {
   const rows = index.statement(
     `SELECT plan ->> '$.series' AS about, committed_at AS at FROM versions JOIN runs ON runs.id = versions.run
@@ -68,7 +68,7 @@ export function importArrivals(index: Index): Map<string, Micros[]> {
   )
 }
 
-/** Whether the newest fetch was one of a watch, which asks whenever something is due. */
+/** Whether the newest fetch belonged to `watch`, which requests whenever something is due. */
 export function isWatched(index: Index): boolean {
   const row = index
     .statement(
@@ -80,18 +80,18 @@ export function isWatched(index: Index): boolean {
 
 const runEndOf = rowOf({ job: text, started_at: real, stopped_by: orNull(text), exit_code: orNull(wholeNumber) })
 
-/** How a run ended. */
+/** The end of a run. */
 export interface StoredRunEnd {
   readonly job: string
   /** Microseconds. */
   readonly started_at: Micros
-  /** Why it ended early; null if it did not. */
+  /** Reason for ending early; null if it did not. */
   readonly stopped_by: string | null
-  /** Null if the run did not record one. */
+  /** Exit code; null if the run did not record one. */
   readonly exit_code: number | null
 }
 
-/** How the last fetch ended that has ended; null where none has. */
+/** Returns the end of the newest fetch that has ended; null if there is none. */
 export function lastFetchEnd(index: Index): StoredRunEnd | null {
   const row = index
     .statement(
@@ -102,12 +102,12 @@ export function lastFetchEnd(index: Index): StoredRunEnd | null {
   return row === undefined ? null : runEndOf(row)
 }
 
-/** How the record of a run of the registry says that its snapshot was held back. */
+/** Value of `stopped_by` for a registry run whose snapshot was held back. */
 export const heldBackEnd = 'held_back'
 
 /**
- * The last snapshot of the registry that was held back; null where none was, or where a snapshot, or a run of the same
- * job, was applied since. A run that failed applied nothing.
+ * Returns the last snapshot of the registry that was held back; null if there is none, or if a snapshot or a run of the
+ * same job was applied since. A failed run applied nothing.
  */
 export function heldBackSnapshot(index: Index): StoredRunEnd | null {
   const row = index
@@ -131,9 +131,9 @@ const publishedOf = rowOf({
 /** The last run of `publish` to one destination. */
 export interface Publication {
   readonly destination: string
-  /** When it ended, or began if it has not ended; microseconds. */
+  /** Time of its end, or of its beginning if it has not ended; microseconds. */
   readonly at: Micros
-  /** Null if the run has not ended. */
+  /** Exit code; null if the run has not ended. */
   readonly exit_code: number | null
   /** Files that were missing at the destination. */
   readonly missing: number
@@ -141,7 +141,7 @@ export interface Publication {
   readonly changed: number
 }
 
-/** The last publish to each destination. */
+/** Reads the last publish to each destination. */
 export function lastPublished(index: Index): Publication[] {
   const rows = index.statement(
     `SELECT plan ->> '$.destination' AS destination, coalesce(ended_at, started_at) AS at, exit_code,
@@ -153,18 +153,18 @@ export function lastPublished(index: Index): Publication[] {
 
 const copyOf = rowOf({ job: text, destination: text, version: count, lake: count })
 
-/** The copy that stands at one destination of `publish` or `backup`. */
+/** The copy at one destination of `publish` or `backup`. */
 export interface LakeCopy {
   /** `publish` or `backup`. */
   readonly job: string
   readonly destination: string
-  /** The newest version that a complete run wrote there. */
+  /** The newest version that a complete run wrote to the destination. */
   readonly version: number
-  /** 1 if the journal was copied, too; else 0. */
+  /** Whether the journal was copied, too, as 1 or 0. */
   readonly lake: number
 }
 
-/** The copies at the destinations of `publish` and `backup`. */
+/** Reads the copies at the destinations of `publish` and `backup`. */
 export function storedCopies(index: Index): LakeCopy[] {
   const rows = index.statement(
     `SELECT job, plan ->> '$.destination' AS destination, max(plan ->> '$.version') AS version,
@@ -188,8 +188,8 @@ export interface RequestTotals {
   /** Credits of the last 24 hours. */
   readonly day_credits: number
   /**
-   * Requests for points in the busiest minute of the last 24 hours, repeats included. Their pace is what the
-   * configuration sets; metadata and listings have their own.
+   * Requests for points in the busiest minute of the last 24 hours, repeats included. The configuration sets their
+   * pace; metadata and listings have their own.
    */
   readonly busiest_minute: number
 }
@@ -217,7 +217,7 @@ export interface OutcomeCount {
   readonly api: string
   /** The kind of outcome, such as `body` or `refused`. */
   readonly outcome: string
-  /** How many; a repeated request counts once. */
+  /** Number of requests; a repeated one counts once. */
   readonly requests: number
 }
 
@@ -231,7 +231,9 @@ export function requestsByOutcome(index: Index): OutcomeCount[] {
 
 const verifiedOf = rowOf(verifiedFields)
 
-/** Every window that was asked again, by series, the oldest first; `result` says whether an answer was compared. */
+/**
+ * Reads every window that was requested again, by series, oldest first; `result` shows whether an answer was compared.
+ */
 export function storedVerified(index: Index): Map<string, Verified[]> {
   const rows = index.statement('SELECT series, since, until, at, result FROM verified ORDER BY at').iterate()
   return Map.groupBy(Array.from(rows, verifiedOf), ({ series }) => series)
@@ -239,15 +241,15 @@ export function storedVerified(index: Index): Map<string, Verified[]> {
 
 const verifiedTotalsOf = rowOf({ windows: count, differing: count, refused: count, last_at: orNull(real) })
 
-/** Counts of what `verify` has compared. */
+/** Counts of the windows that `verify` has compared. */
 export interface VerifiedTotals {
   /** Windows that were requested again and compared. */
   readonly windows: number
-  /** Series of which at least one window differed. */
+  /** Series in which at least one window differed. */
   readonly differing: number
   /** Series whose last request for stored history the provider refused. */
   readonly refused: number
-  /** When the last window was compared, microseconds; null if none was. */
+  /** Time of the last comparison, microseconds; null if there was none. */
   readonly last_at: Micros | null
 }
 
@@ -286,7 +288,7 @@ export interface FileTotals {
   readonly bytes: number
 }
 
-/** What one commit changed. */
+/** The changes of one commit. */
 export interface VersionChange {
   readonly version: number
   /** Microseconds. */
@@ -306,11 +308,11 @@ export interface VersionChange {
   readonly violations: number
   /** Stamps that it recorded. */
   readonly stamps: number
-  /** Whether availability rules came into force with it. */
+  /** Whether it put new availability rules in force. */
   readonly rules: boolean
 }
 
-/** What every commit added, replaced and removed, oldest first. */
+/** Lists the files that every commit added, replaced and removed, oldest first. */
 export function versionChanges(index: Index): VersionChange[] {
   const changes = (of: string): string =>
     `LEFT JOIN (SELECT ${of}_in AS version, json_object('files', count(*), 'rows', sum(rows), 'bytes',
@@ -319,7 +321,7 @@ export function versionChanges(index: Index): VersionChange[] {
   const counted = (table: string, column = 'added_version'): string =>
     `LEFT JOIN (SELECT ${column} AS version, count(*) AS ${table} FROM ${table} GROUP BY 1) USING (version)`
   const nothing = `'{"files":0,"rows":0,"bytes":0}'`
-  // A path counts once, when it first came or went, under however many labels it is listed.
+  // A path counts once, when it was first added or removed, under however many labels it is listed.
   const rows = index.statement(
     `WITH path AS MATERIALIZED (SELECT min(added_version) AS added_in, min(removed_version) AS replaced_in,
          min(dropped_version) AS removed_in, max(rows) AS rows, max(bytes) AS bytes FROM files GROUP BY path)
@@ -335,7 +337,7 @@ export function versionChanges(index: Index): VersionChange[] {
   })
 }
 
-/** Where a run says how much of its plan it did not ask: from then on that is on record as coverage. */
+/** Key under which a run records how many requests of its plan it did not send; from then on coverage records them. */
 export const notAskedKey = 'not_requested'
 
 const texts = listOf(text)
@@ -350,11 +352,11 @@ const selectionFields = {
 }
 const markFields = {
   selections: listOf(shape({ ...selectionFields, since: maybe(real), until: maybe(real), exact: maybe(flag) })),
-  /** Whether all that the lake holds was selected, too. */
+  /** Whether everything stored in the lake was also selected. */
   held: flag,
 }
 
-/** The selections of a run, as it notes them in its plan: a later run can plan them again. */
+/** Converts the selections of a run to the form that its plan records, so that a later run can plan them again. */
 export function selectionMarks(selections: readonly Selection[]) {
   const named = selections.filter(({ held: isStored }) => isStored !== true)
   return {
@@ -366,9 +368,9 @@ export function selectionMarks(selections: readonly Selection[]) {
 }
 
 /**
- * The selections of fetches that were killed, or ended before anybody had answered, since the last one that put on
- * record what it did not ask. `but` is left aside: a run that is at work; and so is what a clock ahead dated later than
- * `now`. `since`: when the first of them began, microseconds.
+ * Returns the selections of fetches that were killed, or that ended before the provider answered, since the last fetch
+ * that recorded the unrequested part of its plan. Excludes the running fetch `but`, and runs that a wrong clock dated
+ * later than `now`. `since` is the start of the first of them, microseconds.
  */
 export function pendingSelections(index: Index, now: Instant, but: string | null = null) {
   const rows = index.statement(
@@ -387,7 +389,7 @@ export function pendingSelections(index: Index, now: Instant, but: string | null
   return { selections: [...unique.values()], held: marks.some(({ held }) => held), since }
 }
 
-/** The run that began last and has not ended, where there is one. */
+/** Returns the id of the newest fetch that has not ended; null if there is none. */
 export function runAtWork(index: Index): string | null {
   const row = index
     .statement("SELECT id FROM runs WHERE job = 'fetch' AND ended_at IS NULL ORDER BY started_at DESC")

@@ -21,11 +21,11 @@ import { markerOf, readMarker } from '../store/marker.ts'
 import { closePrivate, makeLakeFolder } from '../store/private-folders.ts'
 import type { Micros } from '../../base/time.ts'
 
-/** The folder in which a run keeps what it has not committed; nobody sweeps it while the run lives. */
+/** The folder of a run for uncommitted files; sweeps leave it alone while the run is alive. */
 export interface Spool extends AsyncDisposable {
-  /** The path of a file in it, relative to the lake. */
+  /** Returns the path of a file in it, relative to the lake. */
   readonly path: (file: string) => string
-  /** The absolute path of a file in it. */
+  /** Returns the absolute path of a file in it. */
   readonly file: (file: string) => string
   /** Removes the folder with everything in it. */
   readonly close: () => Promise<void>
@@ -69,10 +69,10 @@ function spoolLock(run: string): string {
 }
 
 /**
- * What no entry names and no living run owns, as far as it is ours beyond doubt: names of the program's own pattern, in
- * the folders of a lake that bears its marker, through no link. A file of a
- * version that the journal has not reached is no orphan, unless `later` is told: its journal is lost. Finds only, takes
- * nothing away; hold the commit lock to act on it.
+ * Finds files that no entry names and no live run owns, if they certainly belong to pitlake: names of its own pattern,
+ * in the folders of a lake with its marker, not reached through a link. A file of a version that the journal has not
+ * reached counts only with `later`, for a lost journal. Removes nothing; hold the commit lock before you act on the
+ * result.
  */
 export async function findOrphans(ledger: Ledger, later = false): Promise<string[]> {
   const { root } = ledger
@@ -85,7 +85,8 @@ export async function findOrphans(ledger: Ledger, later = false): Promise<string
   }
   for (const name of await realNames(root, places.spool, 'folder')) {
     const lock = spoolLock(decoded(name))
-    // Whoever opens a spool takes its lock first; one that was copied without its lock is known by its name.
+    // A run takes the lock of its spool before it opens it; a spool that was copied without its lock is recognised by
+    // name.
     const ours = isThere(inLake(root, lockFile(lock))) || (version > 0 && isRunName(name))
     if (ours && isFree(root, lock)) orphans.push(`${places.spool}/${name}`)
   }
@@ -98,8 +99,8 @@ export function isLater(path: string, version: number): boolean {
 }
 
 /**
- * The same by the word of the journal: an index may have lost a row, and then the file would go for it. Where the
- * journal cannot be followed nothing is known to be unnamed.
+ * Lists the data files that the journal itself does not name: the index may have lost a row, and its file would be
+ * removed for that. Empty if the journal cannot be read.
  */
 async function unknownToJournal(ledger: Ledger): Promise<string[]> {
   const unlisted: string[] = []
@@ -109,13 +110,13 @@ async function unknownToJournal(ledger: Ledger): Promise<string[]> {
   return journal === undefined ? [] : unlisted.filter((path) => !isOnDisk(journal, path))
 }
 
-/** Data files of the program's own names that the index does not list, whoever's they are. */
+/** Lists data files with names of pitlake's pattern that the index does not list, whatever their origin. */
 export async function* findUnnamedFiles(ledger: Ledger): AsyncGenerator<string> {
   const named = new Set(filesOnDisk(ledger).map((file) => file.path))
   for await (const path of ownData(ledger.root)) if (!named.has(path)) yield path
 }
 
-/** The names of real files or folders in a real folder of the lake: no link among them. */
+/** Lists the names of real files or folders in a real folder of the lake, without links. */
 async function realNames(root: string, place: string, kind: 'file' | 'folder'): Promise<string[]> {
   const path = inLake(root, place)
   if (!(await isFolder(path))) return []
@@ -123,7 +124,7 @@ async function realNames(root: string, place: string, kind: 'file' | 'folder'): 
   return entries.filter((entry) => (kind === 'file' ? entry.isFile() : entry.isDirectory())).map(({ name }) => name)
 }
 
-/** Names that no run gave may hold anything. */
+/** Decodes the name of a folder; a name that no run gave, and that cannot be decoded, is returned unchanged. */
 function decoded(name: string): string {
   try {
     return decodeSegment(name)
@@ -135,14 +136,14 @@ function decoded(name: string): string {
 /** Time for which swept files can be put back; their folders are named by the timestamp. */
 const sweptStay: Micros = 7 * 86_400_000_000
 
-/** Moves a file where it is in nobody's way, under the instant at which it went. */
+/** Moves a file out of the way, to a folder named by the time of the move. */
 async function setAside(disk: Disk, root: string, path: string, now: Micros): Promise<void> {
   const to = `${places.swept}/${instantName(now)}/${path}`
   await makeLakeFolder(disk, root, posix.dirname(to))
   await disk.move(inLake(root, path), inLake(root, to))
 }
 
-/** Takes away for good what was swept a week ago. */
+/** Removes for good the files that were swept a week ago. */
 async function dropSwept(disk: Disk, root: string, now: Micros): Promise<void> {
   const last = instantName(now - sweptStay)
   for (const name of await realNames(root, places.swept, 'folder'))
@@ -150,8 +151,8 @@ async function dropSwept(disk: Disk, root: string, now: Micros): Promise<void> {
 }
 
 /**
- * Takes away what crashed runs left behind, and gives its paths; called when a writing command starts. Data files stay
- * for a week in a folder of their own; with `later` also those of versions that the journal lost.
+ * Removes the remains of crashed runs and returns their paths; called when a writing command starts. Data files stay
+ * for a week in a folder of their own. With `later`, includes files of versions that the journal lost.
  */
 export async function sweep(ledger: Ledger, deps: CommitDeps, later = false): Promise<readonly string[]> {
   const disk = deps.disk ?? realDisk

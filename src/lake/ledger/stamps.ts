@@ -8,31 +8,34 @@ import { inLake, places } from '../store/layout.ts'
 
 /** A file that a stamped result needs, with the SHA-256 of its bytes. */
 export interface StampedFile {
-  /** Relative to the lake. */
+  /** Path relative to the lake. */
   readonly path: string
   readonly bytes: number
   readonly sha256: string
 }
 
-/** What pins a stamped result. It stands beside the journal and makes no version: the data are as they were. */
+/**
+ * The note that pins a stamped result. It is stored next to the journal and makes no version, because the data do not
+ * change.
+ */
 export interface StampFile extends Stamp {
   readonly schema_version: number
   readonly lake: string
   readonly program: string
-  /** Digest of the availability rules in force; null where the lake has none. */
+  /** Digest of the availability rules in force; null if the lake has none. */
   readonly rules: string | null
   readonly files: readonly StampedFile[]
 }
 
-/** The newest form of a note that this program reads and writes. */
+/** The newest format of a note, which this program reads and writes. */
 export const stampSchema = 1
 
-/** `stamps/<id>.json`. */
+/** Path of a note: `stamps/<id>.json`. */
 export function stampFile(id: string): string {
   return `${places.stamps}/${id}.json`
 }
 
-/** Writes the note of a stamp, durably and once for all; false where it is there already. */
+/** Writes the note of a stamp durably; false if it already exists, because a note never changes. */
 export async function writeStamp(disk: Disk, root: string, temporary: string, stamp: StampFile): Promise<boolean> {
   await makeFolder(disk, inLake(root, places.stamps))
   await disk.write(temporary, seal(JSON.stringify(stamp)).text)
@@ -41,7 +44,7 @@ export async function writeStamp(disk: Disk, root: string, temporary: string, st
   return isClaimed
 }
 
-/** The ids of all notes, sorted. */
+/** Lists the ids of all notes, sorted. */
 export async function listStamps(root: string): Promise<string[]> {
   const names = await namesIn(inLake(root, places.stamps))
   return names.flatMap((name) => /^([0-9a-f]{16})\.json$/.exec(name)?.[1] ?? [])
@@ -68,8 +71,8 @@ export async function readStamp(root: string, id: string): Promise<StampFile> {
 }
 
 /**
- * Brings the notes that the index does not hold into it, as far as it has come. A damaged one is left to doctor, and to
- * vacuum, which goes no further until it is mended.
+ * Adds the notes that the index lacks, up to its version. A damaged one is left to `doctor`, and to `vacuum`, which
+ * stops until it is repaired.
  */
 export async function takeStamps(
   index: Index,
@@ -84,7 +87,7 @@ export async function takeStamps(
   }
 }
 
-/** The ids that the index knows from notes which are not there any more. */
+/** Lists the ids in the index whose notes no longer exist. */
 export async function lostStamps(index: Index, root: string): Promise<string[]> {
   const rows = index.statement('SELECT id FROM stamps ORDER BY id').all()
   const lostIds: string[] = []

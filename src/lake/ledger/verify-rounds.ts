@@ -2,15 +2,15 @@ import { LakeError } from '../../base/errors.ts'
 import type { Micros } from '../../base/time.ts'
 import type { Index } from './index-rows.ts'
 
-/** A round of a job over one scope: it goes on until one of its runs comes to its end; then the next begins. */
+/** A round of a job over one scope: it lasts until one of its runs completes; then the next round begins. */
 export type Round = {
   /** The scope as JSON text. */
   readonly scope: string
-  /** When the round began, microseconds: what was requested since then counts as done. */
+  /** Start of the round, microseconds; requests since then count as done. */
   readonly beganAt: Micros
 }
 
-/** The round of a job over one scope that is under way; else a new one. */
+/** Returns the current round of a job over one scope, or begins a new one. */
 export function roundOf(index: Index, job: string, about: unknown, now: Micros): Round {
   const scope = JSON.stringify(about)
   const runs = index.statement(
@@ -21,25 +21,29 @@ export function roundOf(index: Index, job: string, about: unknown, now: Micros):
   return { scope, beganAt: last === undefined || last['ended'] === 1 ? now : Number(last['began']) }
 }
 
-/** How windows or records that were chosen ended. */
+/** Counts of chosen windows or records by result. */
 export type Counts = Readonly<Record<'held' | 'chosen' | 'verified' | 'failed' | 'left', number>>
 
-/** How windows of points that were chosen ended; `refused` as before the run, so that it is no failure of it. */
+/**
+ * Counts of chosen windows of points by result; `refused` ones were refused before the run, too, so they are no failure
+ * of it.
+ */
 export type WindowCounts = Counts & { readonly refused: number }
 
-/** A count of 0 for each of these results. */
+/** Returns a count of 0 for each of these results. */
 export function noneOf<T extends string>(results: readonly T[]): Record<T, number> {
   return Object.fromEntries(results.map((name) => [name, 0])) as Record<T, number>
 }
 
-/** The first of every queue, then the second of every queue, and so on: turn by turn. */
+/** Interleaves queues: the first item of every queue, then the second of every queue, and so on. */
 export function* inTurns<T>(queues: readonly (readonly T[])[]): Generator<T[]> {
   for (let turn = 0; queues.some((queue) => turn < queue.length); turn++)
     yield queues.flatMap((queue) => queue.slice(turn, turn + 1))
 }
 
 /**
- * What a budget (null: any) has room for, in their order; `stops`: nothing behind the first that it has no room for.
+ * Chooses the items that fit into a budget (null: unlimited), in their order. With `stops`, nothing after the first
+ * item that does not fit.
  */
 export function affordable<T>(
   all: Iterable<T>,
@@ -58,12 +62,12 @@ export function affordable<T>(
   return chosen
 }
 
-/** The error of a verify that found so many contradictions, which `subject` counts. */
+/** Builds the error of a verify that found contradictions, which `subject` counts; null if there are none. */
 export function contradictionError(count: number, subject: string, next: string): LakeError | null {
   return count === 0 ? null : new LakeError('integrity', { subject, next })
 }
 
-/** The error of one to which so many answers could not be used. */
+/** Builds the error of a verify for which some answers could not be used; null if there are none. */
 export function unansweredError(
   failures: readonly { readonly reason: string; readonly refused?: boolean }[],
   what: string,

@@ -17,23 +17,23 @@ export type ListedViolation = {
   readonly id: string
   /** Id of the series; of an incident the first one. */
   readonly series: string
-  /** The point's `t`, or the start of what is refused; seconds. */
+  /** The point's `t`, or the start of the refused range; seconds. */
   readonly t: number
-  /** As in the view `violations`, or `refused`, or `incident`. */
+  /** Kind as in the view `violations`, or `refused`, or `incident`. */
   readonly kind: string
   /** The stored value as JSON text; null for an incident, a refusal, and if none is named. */
   readonly stored: string | null
   /** The provider's value as JSON text, or its words of refusal; null for an incident, and if it sent none. */
   readonly offered: string | null
-  /** When it was seen first, microseconds. */
+  /** Time at which it was first seen, microseconds. */
   readonly found_at: Micros
-  /** When a person acknowledged it, microseconds; null if nobody has. */
+  /** Time at which a person acknowledged it, microseconds; null if nobody has. */
   readonly acknowledged_at: Micros | null
   /** The reason that the person gave; null if nobody has acknowledged it. */
   readonly why: string | null
-  /** When it was reverted upstream (answers no longer show it), microseconds; null while they still do. */
+  /** Time at which it was reverted upstream (answers no longer show it), microseconds; null while they still do. */
   readonly reverted_at: Micros | null
-  /** What an incident is about; null for a single violation or refusal. */
+  /** Facts of an incident; null for a single violation or refusal. */
   readonly incident: IncidentFacts | null
 }
 
@@ -53,8 +53,7 @@ export type IncidentFacts = {
 }
 
 /**
- * Which violations to list; null for all. An incident matches if one of its series does, with `whole` if all of them
- * do.
+ * A filter of violations; null for all. An incident matches if one of its series does, with `whole` if all of them do.
  */
 interface ListedFilter {
   readonly paths: readonly string[] | null
@@ -62,7 +61,7 @@ interface ListedFilter {
   readonly whole?: boolean
 }
 
-/** Everything that differs upstream, in the order of its commits, then what is refused. */
+/** Lists everything that differs upstream, in the order of its commits, then the refused series. */
 export function listViolations(ledger: Ledger, { paths, assets, whole = false }: ListedFilter): ListedViolation[] {
   const path = tests(paths)
   const asset = tests(assets)
@@ -77,7 +76,7 @@ export function listViolations(ledger: Ledger, { paths, assets, whole = false }:
   })
 }
 
-/** When a violation ended: acknowledged by a person or reverted upstream; null if neither. */
+/** The end of a violation: acknowledged by a person or reverted upstream; both null if neither. */
 type ViolationEnd = Pick<ListedViolation, 'acknowledged_at' | 'reverted_at'>
 
 /** Whether a violation is open: neither acknowledged nor reverted upstream. */
@@ -125,7 +124,7 @@ function factsOf(rows: readonly StoredViolation[], open: readonly StoredViolatio
   const began = new Map<number, number>()
   for (const { offered_at, added_version } of rows)
     began.set(offered_at, Math.min(began.get(offered_at) ?? Infinity, added_version))
-  // What is left of a window tells of no further points.
+  // The remaining parts of a window add no further points.
   const first = rows.filter(({ offered_at, added_version }) => began.get(offered_at) === added_version)
   const counts: Record<string, number> = {}
   for (const { kind, points } of first) counts[kind] = (counts[kind] ?? 0) + points
@@ -146,7 +145,7 @@ export interface ListedRefusal {
   readonly listed: ListedViolation
   /** The coverage ranges that record it. */
   readonly rows: readonly CoverageRow[]
-  /** Since when the series is refused, seconds. */
+  /** Start of the refusals of the series, seconds. */
   readonly since: number
   /** The status and the words of the provider. */
   readonly words: string
@@ -180,7 +179,7 @@ const notedOf = rowOf({ acknowledged_at: orNull(real), why: orNull(text) })
 interface Elsewhere {
   /** The key of the state that records the acknowledgement. */
   readonly state: string
-  /** When a person acknowledged it, microseconds; null if nobody has. */
+  /** Time at which a person acknowledged it, microseconds; null if nobody has. */
   readonly acknowledged_at: Micros | null
 }
 
@@ -197,8 +196,8 @@ export interface Acknowledgement {
 }
 
 /**
- * Takes note of what differs upstream, as one dated version with the reason given: no data change. A refused series is
- * `unsupported: withdrawn` from then on. Of what is kept elsewhere the state takes note.
+ * Acknowledges upstream differences, in one dated version with the reason given; no data change. A refused series is
+ * `unsupported: withdrawn` from then on. An item of `elsewhere` is acknowledged in the state.
  */
 export async function acceptViolations(
   ledger: Ledger,

@@ -7,7 +7,7 @@ import { inLake } from './layout.ts'
 
 const memoryShape = z.object({ answers: z.array(z.tuple([z.string(), z.array(z.unknown())])) })
 
-/** Number of answers that the file keeps; those that were used last. */
+/** Maximum number of answers in the file; the most recently used ones stay. */
 const mostAnswers = 100
 
 /**
@@ -34,7 +34,7 @@ export class AnswerMemory {
     return new AnswerMemory(root, place, new Map(stored.data?.answers))
   }
 
-  /** Rows of the statement; undefined if it was not run before. */
+  /** Returns the rows of the statement; undefined if it was not run before. */
   find(statement: string): readonly unknown[] | undefined {
     const key = digestOf(statement)
     const rows = this.#answers.get(key)
@@ -58,7 +58,7 @@ export class AnswerMemory {
       await realDisk.write(part, text)
       await realDisk.move(part, file)
     } catch {
-      // The answers are known all the same: a full disk costs the next command their time, and nothing else.
+      // The answers are known nevertheless: a full disk only costs the next command the time to compute them.
     }
   }
 

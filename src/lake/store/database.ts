@@ -20,18 +20,20 @@ import { places } from './layout.ts'
 /** Time for which a writer waits for another one. */
 export const busyMilliseconds = 60_000
 
-/** Keeps the holds from being collected, which would give them back. */
+/**
+ * Databases of the current holds; the reference protects them from garbage collection, which would release the files.
+ */
 const openDatabases = new Set<DatabaseSync>()
 
 /** A file that this process has to itself. */
 export interface FileHold {
-  /** Gives the file back; once is enough. */
+  /** Releases the file; later calls do nothing. */
   readonly release: () => void
 }
 
 /**
- * Takes the file for this process alone; undefined while another holds it, for as long as is waited (nothing else goes
- * on then).
+ * Takes a file for this process alone; undefined if another process still has it after `timeout` milliseconds, during
+ * which this process is blocked.
  */
 export function holdFile(path: string, timeout = 0): FileHold | undefined {
   let database: DatabaseSync | undefined
@@ -64,14 +66,14 @@ export function openDatabase(path: string): DatabaseSync {
   }
 }
 
-/** Has an index's file stand there, empty where it is new: whoever opens the lake fills it. */
+/** Creates an index's file, empty if it is new; the next opening of the lake fills it. */
 export function beginDatabase(path: string): void {
   if (!existsSync(path)) openDatabase(path).close()
 }
 
 /**
- * The version that an index of ours has seen, or its shape, 0 while another process makes it; undefined where none
- * stands.
+ * Reads the version or the shape of the index in a file, 0 while another process builds it; undefined if there is no
+ * such index.
  */
 export function metaLeft(path: string, key: 'version' | 'schema'): number | undefined {
   if (!existsSync(path)) return undefined
@@ -91,19 +93,19 @@ export function metaLeft(path: string, key: 'version' | 'schema'): number | unde
   }
 }
 
-/** Puts a closed index in place of another; nothing of this process comes in between. */
+/** Replaces an index by a closed one, without letting anything else of this process run in between. */
 export function replaceDatabase(fresh: string, path: string): void {
-  // Its file is there all the while: whoever looks now would take the index for lost.
+  // The file exists at all times: a process that looked in between would take the index for lost.
   for (const suffix of besides) rmSync(path + suffix, { force: true })
   renameSync(fresh, path)
 }
 
-/** A path for an index that is to be, beside the one that it will replace. */
+/** Returns a path for a new index, next to the one that it will replace. */
 export function rebuildPath(path: string): string {
   return `${path}.rebuild-${randomUUID()}`
 }
 
-/** Takes away what killed processes left of indexes that were to be. */
+/** Removes unfinished indexes that killed processes left behind. */
 export function removeUnfinished(path: string): void {
   const begin = `${basename(path)}.rebuild`
   for (const name of readdirSync(dirname(path)))
@@ -112,12 +114,15 @@ export function removeUnfinished(path: string): void {
 
 const besides = ['-wal', '-shm', '-journal']
 
-/** Removes an index's file and what stands beside it. */
+/** Removes an index's file and the files that SQLite keeps next to it. */
 export function removeDatabase(path: string): void {
   for (const suffix of ['', ...besides]) rmSync(path + suffix, { force: true })
 }
 
-/** SQLite's words for a damaged file, a full disk and a file that cannot be opened or written. */
+/**
+ * Explains SQLite's errors of a damaged file, a full disk and a file that cannot be opened or written; returns other
+ * errors unchanged.
+ */
 export function explain(error: unknown, doing: string, path: string): unknown {
   if (codeOf(error) !== 'ERR_SQLITE_ERROR') return diskError(error, doing)
   const result = ((error as { errcode?: number }).errcode ?? 0) & 0xff
@@ -126,12 +131,12 @@ export function explain(error: unknown, doing: string, path: string): unknown {
   const codes: Readonly<Record<number, string>> = { 8: 'EACCES', 10: 'EIO', 13: 'ENOSPC', 14: 'EMFILE' }
   const usual = codes[result]
   if (usual === undefined) return error
-  // A file that can be opened now could not be a moment ago: so many were open.
+  // If a file can be opened now but could not a moment ago, too many were open.
   const code = usual === 'ENOSPC' ? usual : (systemCode(path) ?? usual)
   return diskError(Object.assign(new Error(code, { cause: error }), { code }), doing)
 }
 
-/** The error of a file that a different program holds; the system does not report which. */
+/** Builds the error of a file that a different program has locked; the system does not report which. */
 function lockedError(path: string, cause: unknown): LakeError {
   return new LakeError('busy', {
     subject: `${path} is locked`,
@@ -142,7 +147,10 @@ function lockedError(path: string, cause: unknown): LakeError {
   })
 }
 
-/** What the system says itself where SQLite says only that it cannot; undefined where it finds nothing wrong now. */
+/**
+ * Returns the error code of the system if SQLite reports only that it cannot open a file; undefined if nothing is wrong
+ * now.
+ */
 function systemCode(path: string): string | undefined {
   try {
     accessSync(dirname(path), constants.W_OK)
@@ -153,7 +161,7 @@ function systemCode(path: string): string | undefined {
   }
 }
 
-/** The complaint about an index that is lost or cannot be read. */
+/** Builds the error about an index that is lost or cannot be read. */
 export function damagedIndexError(what: string, cause?: unknown): LakeError {
   return new LakeError('integrity', {
     subject: `${places.ledger} ${what}`,

@@ -9,15 +9,15 @@ export interface Disk {
   sync(path: string): Promise<void>
   /** Forces the names in a folder to the disk. */
   syncFolder(path: string): Promise<void>
-  /** Moves a file within the file system, over whatever bears that name. */
+  /** Moves a file within the file system, replacing any file with the new name. */
   move(from: string, to: string): Promise<void>
   /** Writes a new file and forces its content to the disk; an existing one is replaced. */
   write(path: string, text: string | Uint8Array): Promise<void>
-  /** Gives a written file its second, final name; false when that name is taken. */
+  /** Gives a written file a second, final name; false if that name is taken. */
   claim(from: string, to: string): Promise<boolean>
   /** Adds text to the end of a file, made for its owner alone if need be, and forces it to the disk. */
   append(path: string, text: string): Promise<void>
-  /** Removes a file or a whole folder; what is not there is fine. */
+  /** Removes a file or a whole folder; a missing one is not an error. */
   remove(path: string): Promise<void>
 }
 
@@ -67,10 +67,10 @@ export const realDisk: Disk = {
   },
 }
 
-/** File systems without hard links say one of these. */
+/** Error codes of file systems without hard links. */
 const noHardLinks = new Set<string | undefined>(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])
 
-/** Folders cannot be opened or synced everywhere; where they can, failing is an error. */
+/** Ignores the errors of systems on which folders cannot be opened or synced; any other error is thrown. */
 function ignoreUnsupported(error: unknown): undefined {
   if (['EISDIR', 'EPERM', 'EINVAL', 'ENOTSUP'].includes(codeOf(error) ?? '')) return undefined
   throw error
@@ -81,7 +81,7 @@ const anchored = new WeakMap<Disk, Set<string>>()
 
 /**
  * Makes the folder and its missing parents and forces the name of each to the disk, up to the mount point. A folder
- * that is there already may be what a killed run left: its name is forced too, once a process.
+ * that already exists may be left from a killed run: its name is forced too, once per process.
  */
 export async function makeFolder(disk: Disk, path: string, mode = 0o777): Promise<void> {
   const first = await fs.mkdir(path, { recursive: true, mode })
@@ -91,7 +91,7 @@ export async function makeFolder(disk: Disk, path: string, mode = 0o777): Promis
     const fresh = first !== undefined && at.length >= resolve(first).length
     if (!fresh && (anchoredFolders.has(at) || (await isMount(at)))) return
     await disk.syncFolder(dirname(at)).catch((error: unknown) => {
-      // A folder above the lake that is not ours to read: its names were there before us.
+      // A folder above the lake that this user cannot read: its names existed before the lake.
       if (fresh || codeOf(error) !== 'EACCES') throw error
     })
     anchoredFolders.add(at)
@@ -103,14 +103,14 @@ async function isMount(path: string): Promise<boolean> {
   return status?.dev !== parent?.dev
 }
 
-/** Whether a path, or what its links lead to, lies in a folder or is it, also where there is no such file. */
+/** Whether a path, or the target of its links, is a folder or lies in it, even if there is no such file. */
 export function liesIn(folder: string, path: string): boolean {
   if (path.includes('\0')) return false
   const homes = [resolve(folder), realOf(resolve(folder))]
   return [resolve(path), realOf(resolve(path))].some((at) => homes.some((home) => `${at}/`.startsWith(`${home}/`)))
 }
 
-/** The path with all links of those of its folders resolved that there are. */
+/** Resolves the links in a path as far as its folders exist. */
 function realOf(path: string): string {
   try {
     return realpathSync(path)
@@ -125,7 +125,7 @@ export async function exists(path: string): Promise<boolean> {
   return (await statOf(path)) !== undefined
 }
 
-/** The facts of a file; undefined when it is not there. */
+/** Reads the facts of a file; undefined if it does not exist. */
 export async function statOf(path: string): Promise<Stats | undefined> {
   return fs.stat(path).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined
@@ -154,12 +154,12 @@ export function isReadable(path: string): boolean {
   }
 }
 
-/** The names in a folder, sorted; none when it is not there. */
+/** Lists the names in a folder, sorted; empty if it does not exist. */
 export async function namesIn(path: string): Promise<string[]> {
   return (await entriesIn(path)).map(({ name }) => name)
 }
 
-/** What a folder holds, sorted by name, links as links; nothing when it is not there. */
+/** Lists the contents of a folder, sorted by name, without following links; empty if it does not exist. */
 export async function entriesIn(path: string): Promise<Dirent[]> {
   const entries: Dirent[] = await fs.readdir(path, { withFileTypes: true }).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return []
@@ -168,7 +168,7 @@ export async function entriesIn(path: string): Promise<Dirent[]> {
   return entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-/** The system's error code of whatever was thrown. */
+/** Returns the system's error code of a thrown value; undefined if it has none. */
 export function codeOf(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null)?.code
   return typeof code === 'string' ? code : undefined
@@ -192,7 +192,7 @@ const sayings: Readonly<Record<string, readonly [got: string, next: string]>> = 
   ],
 }
 
-/** What DuckDB and SQLite say in words only. */
+/** Patterns for errors that DuckDB and SQLite report only in words, with their codes. */
 const inWords: readonly (readonly [RegExp, string])[] = [
   [/no space left on device|database or disk is full/i, 'ENOSPC'],
   [/too many open files/i, 'EMFILE'],
@@ -209,8 +209,8 @@ function saidCode(error: unknown): string | undefined {
 }
 
 /**
- * A failure of the file system in plain words, with what to do; anything else comes back as it was. A disk that would
- * not take it ends a run as unfinished; a file that is in the way, or gone, was not foreseen.
+ * Turns a failure of the file system into plain words with a remedy; returns any other error unchanged. A disk that
+ * refuses a write ends a run as unfinished; a file that is in the way, or missing, is an unexpected error.
  */
 export function diskError(error: unknown, doing: string): unknown {
   const code = saidCode(error)
@@ -222,7 +222,7 @@ export function diskError(error: unknown, doing: string): unknown {
   return new LakeError(kind, { subject, got: `${code}: ${saying[0]}`, next: saying[1], cause: error })
 }
 
-/** How many bytes the disk of a folder has, and how many of them are free. */
+/** Returns the bytes of the disk of a folder: all of them, and those that are free. */
 export async function spaceAt(path: string): Promise<{ readonly free: number; readonly total: number }> {
   const { bavail, blocks, bsize } = await fs.statfs(path)
   return { free: bavail * bsize, total: blocks * bsize }

@@ -24,33 +24,29 @@ import { bindAll, type Parameters } from './sql.ts'
 import { makeSpill, removeSpill, spillRoom } from './files.ts'
 import { collectAll, collectYoung, engineMemory, leanSettings } from './memory.ts'
 
-/** Most chunks of rows (of 2,048 at most) that may be in memory in addition to what the engine counts. */
+/** Maximum number of chunks (of at most 2,048 rows) that may be in memory in addition to what the engine counts. */
 const bufferedChunks = 16
 /** Most cells in these chunks: wide rows have fewer chunks. */
 const bufferedCells = 2 ** 19
 
-/** How an engine is opened; what is left out is DuckDB's own default. */
+/** Options for opening an engine; DuckDB's own defaults apply to those left out. */
 interface EngineOptions {
   readonly threads?: number
-  /** As DuckDB spells it: `512MB`; else all that the process may give its engines. */
+  /** Memory limit in DuckDB's spelling, `512MB`; by default everything that the process may give its engines. */
   readonly memoryLimit?: string | undefined
   /**
-   * Where it may spill what does not fit into memory; else a folder of its own that nobody else may enter, gone when it
-   * is closed.
+   * Folder for data that do not fit into memory; by default a private folder of its own, which is removed on closing.
    */
   readonly tempDirectory?: string
   /**
-   * A private folder that it takes over, and removes when it is closed; else it makes one of its own where it needs
+   * A private folder that it takes over, and removes when it is closed; otherwise it makes one of its own if it needs
    * one.
    */
   readonly takes?: string | undefined
-  /** How many bytes it may spill; else a part of what the disk has. */
+  /** Maximum number of bytes on disk for data that do not fit into memory; by default a part of the free space. */
   readonly spillLimit?: number | undefined
   readonly readOnly?: boolean
-  /**
-   * Whether the same Parquet files will be asked again and again, and none ever changes: what was read is kept in
-   * memory.
-   */
+  /** Whether the same unchanging Parquet files will be read repeatedly, so that their contents stay in memory. */
   readonly keepFiles?: boolean
 }
 
@@ -89,15 +85,18 @@ export interface VectorStream {
 }
 
 /**
- * What one statement is, known without running it: `SELECT`, `COPY` …, and the columns that it would give, none where
- * its parameters decide.
+ * The facts about one statement that are known without running it: its kind (`SELECT`, `COPY` …), and the columns of
+ * its result, empty if they depend on its parameters.
  */
 export interface Prepared {
   readonly kind: string
   readonly columns: readonly Column[]
 }
 
-/** Footers stay parsed, and a file that was read once is not looked at again: half of what opening it costs. */
+/**
+ * SQL that caches parsed footers and skips the check of files that were read before; this saves half of the cost of
+ * opening a file.
+ */
 const keepSql = `SET GLOBAL parquet_metadata_cache = true; SET GLOBAL validate_external_file_cache = 'NO_VALIDATION'`
 
 /** The extensions without which no lake can be read; they are linked into the official builds. */
@@ -109,8 +108,8 @@ export class Engine {
   readonly #connection: DuckDBConnection
   readonly #owner: boolean
   /**
-   * The private folder of what does not fit into memory, if it has one; it goes with the engine that opened the
-   * database.
+   * The private folder for data that do not fit into memory, if there is one; the engine that opened the database
+   * removes it.
    */
   spill: string | undefined
   #closed = false
@@ -144,7 +143,7 @@ export class Engine {
       const engine = await Engine.#connect(instance, true)
       engine.spill = spill
       await engine.#requireExtensions()
-      // As a setting of the instance it is told, and not heeded (DuckDB 2.0).
+      // As a setting of the instance it is reported but ignored (DuckDB 2.0).
       await engine.run(`SET GLOBAL max_temp_directory_size = '${options.spillLimit ?? spillRoom(place)}B'`)
       if (options.keepFiles === true) await engine.run(keepSql)
       return engine
@@ -156,7 +155,8 @@ export class Engine {
   }
 
   /**
-   * A further connection to the same database: temporary tables and variables of its own. Close it before its origin.
+   * Opens a further connection to the same database, with temporary tables and variables of its own. Close it before
+   * its origin.
    */
   async session(): Promise<Engine> {
     const session = await Engine.#connect(this.#instance, false)
@@ -183,8 +183,8 @@ export class Engine {
   }
 
   /**
-   * Runs exactly one SELECT and returns its rows. A further statement behind it and a statement of another kind are
-   * errors, and its transaction can write to no database, unless one that the session opened is under way.
+   * Runs exactly one SELECT and returns its rows. A further statement, or one of a different kind, is an error. Its
+   * transaction cannot write to any database, unless a transaction of the session is already under way.
    */
   async ask<T extends Row = Row>(sql: string, parameters?: Parameters): Promise<T[]> {
     const statements = await this.#connection.extractStatements(sql)
@@ -219,8 +219,9 @@ export class Engine {
   }
 
   /**
-   * Runs one statement and hands its result on as DuckDB's own vectors; each chunk is good until the next is asked for.
-   * Whoever makes few values of its cells may let more of them lie (`cells`) until all is collected.
+   * Runs one statement and streams its result as DuckDB's own vectors; each chunk is valid until the next one is
+   * requested. A caller that creates few values from the cells can raise the number of cells (`cells`) after which
+   * garbage is collected.
    */
   async vectors(sql: string, parameters?: Parameters, cells = bufferedCells): Promise<VectorStream> {
     const { result, chunks } = await this.#streamed(sql, parameters, cells)
@@ -229,8 +230,8 @@ export class Engine {
   }
 
   /**
-   * A result that ends in an error looks like one that is at its end: DuckDB's binding drops the error. It leaves its
-   * traces in the transaction, so each stream has one.
+   * Streams the result of a statement in a transaction of its own. Without it, a result that ends in an error would
+   * look complete, because DuckDB's binding drops the error; the transaction shows it.
    */
   async #streamed(sql: string, parameters?: Parameters, most = bufferedCells) {
     const isOwnTransaction = !/^\s*(?:BEGIN|START|COMMIT|END|ROLLBACK|ABORT)\b/i.test(sql) && (await this.#begin())
@@ -258,7 +259,7 @@ export class Engine {
       for (;;) {
         const chunk = await result.fetchChunk()
         if (!chunk || chunk.rowCount === 0) break
-        // Only the collector lets go of a chunk, and sees of it but the handle.
+        // Only garbage collection frees a chunk, of which the collector sees only the handle.
         if (++fetched % (most > bufferedCells ? 4 * bufferedChunks : bufferedChunks) === 0) collectYoung()
         cells += chunk.rowCount * chunk.columnCount
         if (cells > most) {
@@ -273,12 +274,12 @@ export class Engine {
     }
     if (ended) return
     if (this.#interrupted) throw new Error('INTERRUPT Error: Interrupted!')
-    // Once more, for its words alone.
+    // Run once more, only for its error message.
     if (isOwned) await this.run(`EXPLAIN ANALYZE ${sql}`, parameters)
     throw new Error('the query failed before its last row')
   }
 
-  /** Begins a transaction; false where one is open already, for then two statements have the same number. */
+  /** Begins a transaction; false if one is open already, which two statements with the same transaction id show. */
   async #begin(begin = 'BEGIN TRANSACTION'): Promise<boolean> {
     const id = async (): Promise<unknown> => (await this.rows('SELECT system.main.txid_current() AS id'))[0]?.['id']
     if ((await id()) === (await id())) return false
@@ -286,7 +287,9 @@ export class Engine {
     return true
   }
 
-  /** A cancel that is said again may meet this statement instead of the one that it meant. */
+  /**
+   * Rolls back; a repeated cancel may hit this statement instead of the intended one, so a failure is tried once more.
+   */
   async #rollback(): Promise<void> {
     await this.run('ROLLBACK').catch(() => this.run('ROLLBACK'))
   }
@@ -308,7 +311,7 @@ export class Engine {
     const statement = await statements.prepare(0)
     try {
       const places = Array.from({ length: statement.columnCount }, (_, i) => i)
-      // Without its parameters a statement may not know its types.
+      // Without its parameters the types of a statement may be unknown.
       const areTypesKnown = places.every((i) => statement.columnTypeId(i) !== DuckDBTypeId.INVALID)
       const columns = areTypesKnown ? places.map((i) => column(statement.columnName(i), statement.columnType(i))) : []
       return { kind: StatementType[statement.statementType], columns }
@@ -317,7 +320,7 @@ export class Engine {
     }
   }
 
-  /** Reads statements with DuckDB's own parser and tells how many they are; nothing is bound and nothing runs. */
+  /** Counts the statements in a text with DuckDB's own parser; nothing is bound and nothing runs. */
   async parse(sql: string): Promise<number> {
     return (await this.#connection.extractStatements(sql)).count
   }
@@ -330,7 +333,7 @@ export class Engine {
     for await (const chunk of chunks) {
       appender.appendDataChunk(chunk)
       rows += chunk.rowCount
-      // By itself it keeps a hundred chunks beside what the table spills.
+      // Without a flush it keeps a hundred chunks in addition to those that the table spills.
       if (++buffered % bufferedChunks === 0) appender.flushSync()
     }
     appender.closeSync()
@@ -338,7 +341,8 @@ export class Engine {
   }
 
   /**
-   * Stops what is running on this connection and on the sessions opened from it; it fails with DuckDB's own message.
+   * Stops the running statements on this connection and on the sessions opened from it; they fail with DuckDB's own
+   * message.
    */
   interrupt(): void {
     this.#interrupted = true
@@ -362,7 +366,7 @@ export class Engine {
 
   static async #connect(instance: DuckDBInstance, owner: boolean): Promise<Engine> {
     const engine = new Engine(instance, await instance.connect(), owner)
-    // Global, so that later sessions have it although the settings may be locked by then.
+    // Global, so that later sessions get it even if the settings are locked by then.
     if (owner) await engine.run(`SET GLOBAL TimeZone = 'UTC'`)
     return engine
   }
@@ -381,12 +385,12 @@ export class Engine {
   }
 }
 
-/** The text as an SQL string literal. */
+/** Quotes a text as an SQL string literal. */
 export function quote(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }
 
-/** The name as an SQL identifier. */
+/** Quotes a name as an SQL identifier. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
@@ -396,12 +400,12 @@ export function isSameName(name: string, otherName: string): boolean {
   return lowerName(name) === lowerName(otherName)
 }
 
-/** The name with ASCII letters in lower case: equal for names that SQL takes for one. */
+/** Converts the ASCII letters of a name to lower case, so that names which SQL does not distinguish are equal. */
 export function lowerName(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
 }
 
-/** The texts as an SQL list of VARCHAR. */
+/** Formats texts as an SQL list of VARCHAR. */
 export function quoteList(texts: readonly string[]): string {
   return `CAST([${texts.map(quote).join(', ')}] AS VARCHAR[])`
 }
@@ -421,7 +425,7 @@ function bound(value: DuckDBValue | Date): DuckDBValue {
   return value instanceof Date ? new DuckDBTimestampTZValue(BigInt(value.getTime()) * 1000n) : value
 }
 
-/** A DuckDB value as plain data, without loss: what JavaScript has no exact form for becomes text. */
+/** Converts a DuckDB value to plain data without loss: a value without an exact form in JavaScript becomes text. */
 export function cell(value: DuckDBValue): Cell {
   if (value === null || typeof value !== 'object') return value
   if (value instanceof DuckDBTimestampTZValue) return isoMicros(value.micros, 'Z')
@@ -441,7 +445,7 @@ function record(entries: readonly (readonly [string, DuckDBValue])[]): { readonl
 
 const farthest = 8_640_000_000_000_000_000n
 
-/** `2024-03-01T00:00:00.000001Z`; DuckDB's two infinities as `infinity` and `-infinity`. */
+/** Formats microseconds as `2024-03-01T00:00:00.000001Z`; DuckDB's two infinities as `infinity` and `-infinity`. */
 function isoMicros(micros: bigint, zone: string): string {
   if (micros >= 9_223_372_036_854_775_807n) return 'infinity'
   if (micros <= -9_223_372_036_854_775_807n) return '-infinity'
@@ -452,7 +456,7 @@ function isoMicros(micros: bigint, zone: string): string {
   return `${wholeSeconds}.${String(fraction).padStart(6, '0')}${zone}`
 }
 
-/** Whether all views and macros that a database holds can be read; a power cut may have torn it. */
+/** Whether all views and macros of a database can be read; a power cut may have damaged it. */
 export async function readsWell(database: string): Promise<boolean> {
   try {
     using engine = await Engine.open(database, { threads: 1, readOnly: true })

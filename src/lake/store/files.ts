@@ -22,30 +22,35 @@ import { isWritable, realDisk } from './disk.ts'
 import { inLake } from './layout.ts'
 
 /*
- * What the rooms read, and what they write on the way to a commit: nothing here is durable. The steps of a commit, and
- * what removes and moves files, are those of `disk`.
+ * Functions for reading files, and for writing those that are not committed yet: nothing here is durable. The steps of
+ * a commit, and functions that remove and move files, are in `disk.ts`.
  */
 
-/** For the owner of the lake alone: what is on the way may hold whatever a provider sent. */
+/**
+ * Mode of files that are not committed yet: for the owner of the lake only, because they may contain anything that a
+ * provider sent.
+ */
 const ownerOnly = { mode: 0o600 }
 const blockBytes = 1 << 20
 
-/** Whether something bears this name now. */
+/** Whether a file or folder of this name exists now. */
 export function isThere(path: string): boolean {
   return existsSync(path)
 }
 
-/** Whether a real folder bears this name: no link, and no file. */
+/** Whether a real folder of this name exists, and not a link or a file. */
 export async function isFolder(path: string): Promise<boolean> {
   return (await lstat(path).catch(() => undefined))?.isDirectory() === true
 }
 
-/** The path without links; itself where nothing is there. */
+/** Returns the path without links; the path itself if nothing exists there. */
 export function realPath(path: string): string {
   return isThere(path) ? realpathSync(path) : path
 }
 
-/** The part of a file's path, relative to the lake, that is a link which leads out of it; undefined where none does. */
+/**
+ * Returns the part of a file's path, relative to the lake, that is a link out of the lake; undefined if there is none.
+ */
 export function linkAbove(root: string, path: string): string | undefined {
   const home = realPath(root)
   const full = inLake(root, path)
@@ -55,22 +60,22 @@ export function linkAbove(root: string, path: string): string | undefined {
   return above.find((part) => lstatSync(inLake(root, part)).isSymbolicLink()) ?? path
 }
 
-/** The text of a file. */
+/** Reads the text of a file. */
 export async function readText(path: string): Promise<string> {
   return await readFile(path, 'utf8')
 }
 
-/** The text of a file; undefined where there is none that can be read. */
+/** Reads the text of a file; undefined if it cannot be read. */
 export async function textOf(path: string): Promise<string | undefined> {
   return await readText(path).catch(() => undefined)
 }
 
-/** The bytes of a file. */
+/** Reads the bytes of a file. */
 export async function readBytes(path: string): Promise<Buffer> {
   return await readFile(path)
 }
 
-/** The first bytes of a file, as many as the memory takes; fewer where it is shorter. */
+/** Reads the first bytes of a file, as many as `memory` has room for; fewer if it is shorter. */
 export async function readInto(path: string, memory: Buffer): Promise<Buffer> {
   await using file = await open(path)
   let length = 0
@@ -79,7 +84,7 @@ export async function readInto(path: string, memory: Buffer): Promise<Buffer> {
   return memory.subarray(0, length)
 }
 
-/** The first and the last bytes of a file as text, a byte a character. */
+/** Reads the first and the last bytes of a file as text, one character per byte. */
 export async function readEnds(path: string, length: number): Promise<readonly [head: string, tail: string]> {
   await using file = await open(path)
   const { size } = await file.stat()
@@ -90,10 +95,10 @@ export async function readEnds(path: string, length: number): Promise<readonly [
   return [await read(0), await read(Math.max(0, size - length))]
 }
 
-/** Hands the file over in chunks of a megabyte until `take` says false; returns how many bytes were read. */
+/** Passes the file on in chunks of a megabyte until `take` returns false; returns the number of bytes read. */
 export async function eachChunk(path: string, take: (chunk: Buffer, offset: number) => boolean): Promise<number> {
   const { size } = statSync(path)
-  // Most bodies are far shorter than a chunk: they come at once.
+  // Most bodies are far shorter than a chunk and are read at once.
   if (size < blockBytes) {
     if (size > 0) take(readFileSync(path), 0)
     return size
@@ -108,12 +113,12 @@ export async function eachChunk(path: string, take: (chunk: Buffer, offset: numb
   }
 }
 
-/** The bytes of a file from an offset on, block by block; an error destroys the stream. */
+/** Reads the bytes of a file from an offset on, block by block; an error destroys the stream. */
 export function readStream(path: string, start = 0): ReadStream {
   return createReadStream(path, { start, highWaterMark: blockBytes })
 }
 
-/** Takes the bytes of a new file for the owner alone; `a` adds them to one that is there. */
+/** Opens a stream into a file for the owner only; `a` appends to an existing file. */
 export function writeStream(path: string, flags: 'w' | 'a' = 'w'): WriteStream {
   return createWriteStream(path, { ...ownerOnly, flags })
 }
@@ -136,14 +141,14 @@ export function openBlocks(path: string): BlockWriter {
 }
 
 /**
- * How many bytes a file has now, 0 where there is none; at once, because a turn of waiting costs more than the look
- * does.
+ * Returns the size of a file in bytes, 0 if there is none; synchronously, because waiting costs more than the call
+ * itself.
  */
 export function sizeNow(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
-/** How many bytes a file has. */
+/** Returns the size of a file in bytes. */
 export async function sizeOf(path: string): Promise<number> {
   return (await stat(path)).size
 }
@@ -163,21 +168,24 @@ export async function copy(from: string, to: string): Promise<void> {
   await copyFile(from, to)
 }
 
-/** Gives a file the time of its last change, milliseconds since 1970. */
+/** Sets the modification time of a file, in milliseconds since 1970. */
 export async function touch(path: string, at: number): Promise<void> {
   await utimes(path, at / 1000, at / 1000)
 }
 
-/** A folder of the system for what is on the way outside of any lake; gone when it is let go of. */
+/** Creates a folder outside of any lake for temporary files; disposing of it removes it. */
 export async function temporaryFolder(within = tmpdir()): Promise<{ readonly path: string } & AsyncDisposable> {
   const path = await mkdtemp(join(within, 'pitlake-'))
   return { path, [Symbol.asyncDispose]: () => realDisk.remove(path) }
 }
 
-/** What Linux calls a file system that lies in memory. */
+/** Number by which Linux identifies a file system in memory. */
 const memoryFiles = 0x1021994
 
-/** How many bytes an engine may spill: what the disk has free, but for a fourth that others may need meanwhile. */
+/**
+ * Returns the number of bytes that an engine may spill: three quarters of the free space, because others may need the
+ * rest meanwhile.
+ */
 export function spillRoom(place: string): number {
   const { bavail, bsize } = statfsSync(dirname(place))
   return Math.floor(0.75 * bavail * bsize)
@@ -186,7 +194,7 @@ export function spillRoom(place: string): number {
 const spills = new Set<string>()
 
 /**
- * A folder that nobody else may enter, for what does not fit into memory: on a disk, where the system's own lies in
+ * Creates a private folder for data that do not fit into memory; on a disk if the system's temporary folder is in
  * memory.
  */
 export function makeSpill(): string {
@@ -197,12 +205,12 @@ export function makeSpill(): string {
   return spill
 }
 
-/** Removes such a folder with all that is in it. */
+/** Removes such a folder with its contents. */
 export function removeSpill(folder: string | undefined): void {
   if (folder !== undefined && spills.delete(folder)) rmSync(folder, { recursive: true, force: true })
 }
 
-/** Removes what sessions spilled that are still at work: for whoever ends without closing them. */
+/** Removes the spilled data of sessions that are still open, for a process that ends without closing them. */
 export function removeSpills(): void {
   for (const folder of spills) removeSpill(folder)
 }

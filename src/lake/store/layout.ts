@@ -9,8 +9,8 @@ const readable = /[a-z0-9_\-.]/
 const hiveNulls = new Set(['null', '__hive_default_partition__'])
 
 /**
- * The text as one part of a path: percent-encoded UTF-8, decoded again by DuckDB's hive partitions.
- * Capitals are encoded too, so that names stay apart on file systems that ignore case.
+ * Encodes a text as one part of a path: percent-encoded UTF-8, which DuckDB's hive partitions decode. Capitals are
+ * encoded, too, so that names differ on file systems that ignore case.
  */
 export function encodeSegment(text: string): string {
   if (text === '' || !text.isWellFormed())
@@ -29,7 +29,7 @@ export function encodeSegment(text: string): string {
   return out
 }
 
-/** The text that `encodeSegment` was given. */
+/** Decodes the text that was given to `encodeSegment`. */
 export function decodeSegment(segment: string): string {
   return decodeURIComponent(segment)
 }
@@ -76,25 +76,25 @@ export const places = {
 /** The folders at the top of a lake. */
 export const ownFolders: readonly string[] = Object.values(places).filter((place) => !/[./]/.test(place))
 
-/** `journal/0000000012.json.gz`. */
+/** Path of an entry: `journal/0000000012.json.gz`. */
 export function entryFile(version: number): string {
   return `${places.journal}/${pad(version)}.json.gz`
 }
 
-/** `journal/0000000012.checkpoint.jsonl`: everything up to and including that version. */
+/** Path of a checkpoint with everything up to and including a version: `journal/0000000012.checkpoint.jsonl`. */
 export function checkpointFile(version: number): string {
   return `${places.journal}/${pad(version)}.checkpoint.jsonl`
 }
 
 /**
- * `journal/aside/0000000012-<sha256>.json.gz`: an entry that could not be applied, and the digest that its successor
- * names.
+ * Path of an entry that could not be applied, with the digest that its successor names:
+ * `journal/aside/0000000012-<sha256>.json.gz`.
  */
 export function asideFile(version: number, digest: string): string {
   return `${places.aside}/${versionedName(version, digest)}.json.gz`
 }
 
-/** `0000000012-<name>`: how the names of all data files begin. */
+/** First part of the names of all data files: `0000000012-<name>`. */
 export function versionedName(version: number, name: string): string {
   return `${pad(version)}-${name}`
 }
@@ -103,23 +103,23 @@ function pad(version: number): string {
   return String(version).padStart(10, '0')
 }
 
-/** What a name in the journal's folder stands for; undefined for temporary and foreign files. */
+/** Parses a name in the journal's folder; undefined for temporary and foreign files. */
 export function parseJournalName(name: string): { kind: 'entry' | 'checkpoint'; version: number } | undefined {
   const match = /^(\d{10,15})(?:(\.checkpoint)\.jsonl|\.json\.gz)$/.exec(name)
   return match ? { kind: match[2] ? 'checkpoint' : 'entry', version: Number(match[1]) } : undefined
 }
 
-/** `points/metric=<encoded>/interval=24h/<id>.parquet`. */
+/** Path of a points file: `points/metric=<encoded>/interval=24h/<id>.parquet`. */
 export function pointsFile(metric: string, interval: Interval, id: string): string {
   return `${places.points}/metric=${encodeSegment(metric)}/interval=${interval}/${encodeSegment(id)}.parquet`
 }
 
-/** `points/recent/<id>.parquet`: what a commit brought in small portions, all metrics together. */
+/** Path of points that a commit added in small portions, of all metrics together: `points/recent/<id>.parquet`. */
 export function recentFile(id: string): string {
   return `${places.points}/recent/${encodeSegment(id)}.parquet`
 }
 
-/** The parts of a path that `pointsFile` made; undefined for any other. */
+/** Parses a path that `pointsFile` built; undefined for any other. */
 export function parsePointsFile(path: string): { metric: string; interval: Interval; id: string } | undefined {
   const match = /^points\/metric=([^/]+)\/interval=([^/]+)\/([^/]+)\.parquet$/.exec(path)
   const [, metric, interval, id] = match ?? []
@@ -127,23 +127,26 @@ export function parsePointsFile(path: string): { metric: string; interval: Inter
   return { metric: decodeSegment(metric), interval, id: decodeSegment(id) }
 }
 
-/** `assets/<id>.parquet`: rows of the metrics API's listing of assets. */
+/** Path of rows of the metrics API's listing of assets: `assets/<id>.parquet`. */
 export function assetsFile(id: string): string {
   return `${places.assets}/${encodeSegment(id)}.parquet`
 }
 
-/** `archive/<table>/<id>.parquet`: rows that the ledger no longer holds. */
+/** Path of rows that the ledger no longer contains: `archive/<table>/<id>.parquet`. */
 export function archiveFile(table: string, id: string): string {
   return `${places.archive}/${encodeSegment(table)}/${encodeSegment(id)}.parquet`
 }
 
-/** `registry/<table>/<id>.parquet`, or in `snapshot_date=YYYY-MM-DD/` where a date is given. */
+/**
+ * Path of a registry file: `registry/<table>/<id>.parquet`, with `snapshot_date=YYYY-MM-DD/` before the id if a date is
+ * given.
+ */
 export function registryFile(table: string, id: string, date: string | null): string {
   const folder = date === null ? '' : `snapshot_date=${encodeSegment(date)}/`
   return `${places.registry}/${encodeSegment(table)}/${folder}${encodeSegment(id)}.parquet`
 }
 
-/** The parts of a path that `registryFile` made; undefined for any other. */
+/** Parses a path that `registryFile` built; undefined for any other. */
 export function parseRegistryFile(path: string): { table: string; id: string; date: string | null } | undefined {
   const match = /^registry\/([^/]+)\/(?:snapshot_date=([^/]+)\/)?([^/]+)\.parquet$/.exec(path)
   const [, table, date, id] = match ?? []
@@ -151,19 +154,19 @@ export function parseRegistryFile(path: string): { table: string; id: string; da
   return { table: decodeSegment(table), id: decodeSegment(id), date: date === undefined ? null : decodeSegment(date) }
 }
 
-/** `registry/raw/<kind>/<id><extension>`: a body as received. */
+/** Path of a body as received: `registry/raw/<kind>/<id><extension>`. */
 export function rawFile(kind: string, id: string, extension: string): string {
   return `${places.raw}/${encodeSegment(kind)}/${encodeSegment(id)}${extension}`
 }
 
-/** `quarantine/<id><extension>`: a body that could not be decoded, or the request that brought it. */
+/** Path of a body that could not be decoded, or of the request that returned it: `quarantine/<id><extension>`. */
 export function quarantineFile(id: string, extension: string): string {
   return `${places.quarantine}/${encodeSegment(id)}${extension}`
 }
 
 /**
- * The version that the name of a data file begins with; undefined for a path that no writer of this program makes.
- * Nothing else below the data folders is ever taken for ours.
+ * Returns the version at the beginning of a data file's name; undefined for a path that no writer of this program
+ * builds. No other file below the data folders ever counts as pitlake's.
  */
 export function dataVersion(path: string): number | undefined {
   const place =
@@ -173,47 +176,49 @@ export function dataVersion(path: string): number | undefined {
   return rest === path || !match ? undefined : Number(match[1])
 }
 
-/** `heads/0000000012.txt`: the signed head of a log of so many entries. */
+/** Path of the signed head of a log with `size` entries: `heads/0000000012.txt`. */
 export function headFile(size: number): string {
   return `${places.heads}/${pad(size)}.txt`
 }
 
-/** An instant as a part of a name: `20240301t000000000z`. */
+/** Formats a timestamp as a part of a name: `20240301t000000000z`. */
 export function instantName(at: Micros): string {
   return new Date(at / 1000).toISOString().replaceAll(/[-:.]/g, '').toLowerCase()
 }
 
-/** Whether a name begins as the runs of this program do: an instant and a process, or a stamp. */
+/** Whether a name begins like those of this program's runs: with a timestamp and a process, or a stamp. */
 export function isRunName(name: string): boolean {
   return /^(?:\d{8}t\d{9}z-\d+|stamp-[a-z0-9]+-\d+)/.test(name)
 }
 
-/** `spool/<run>`: the folder of everything that a run has not yet committed. */
+/** Path of the folder of everything that a run has not yet committed: `spool/<run>`. */
 export function spoolFolder(run: string): string {
   return `${places.spool}/${encodeSegment(run)}`
 }
 
-/** `runs/<run>.jsonl`: requests, re-asked windows and summaries of one run; part of the lake's memory. */
+/**
+ * Path of the requests, repeated windows and summaries of one run, a part of the lake's records: `runs/<run>.jsonl`.
+ */
 export function runFile(run: string): string {
   return `${places.runs}/${encodeSegment(run)}.jsonl`
 }
 
-/** The run whose file bears this name. */
+/** Returns the run to which a file of this name belongs. */
 export function runOf(name: string): string {
   return decodeSegment(name.slice(0, -'.jsonl'.length))
 }
 
-/** `runs/<run>.log`: what a run told, for people; a JSON object a line. */
+/** Path of the log of a run for people, one JSON object per line: `runs/<run>.log`. */
 export function runLog(run: string): string {
   return `${places.runs}/${encodeSegment(run)}.log`
 }
 
-/** `locks/<name>.lock`: held by the operating system, never to be opened by anything but the lock. */
+/** Path of a file that the operating system locks, and that only the lock may open: `locks/<name>.lock`. */
 export function lockFile(name: string): string {
   return `${places.locks}/${encodeSegment(name)}.lock`
 }
 
-/** `locks/<name>.json`: who holds the lock, for people. */
+/** Path of the description of the process that has the lock, for people: `locks/<name>.json`. */
 export function holderFile(name: string): string {
   return `${places.locks}/${encodeSegment(name)}.json`
 }

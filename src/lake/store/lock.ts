@@ -8,34 +8,36 @@ import type { Micros } from '../../base/time.ts'
 import { decodeSegment, holderFile, inLake, lockFile, places } from './layout.ts'
 import { type FileHold, holdFile } from './database.ts'
 
-/** Who holds a lock, for people; the lock itself is the operating system's and dies with its process. */
+/**
+ * The process that has a lock, for people; the lock itself belongs to the operating system and ends with its process.
+ */
 export interface Holder {
   readonly pid: number
   /** Name of the machine. */
   readonly host: string
-  /** What the process does, such as `pitlake fetch`. */
+  /** Command of the process, such as `pitlake fetch`. */
   readonly command: string
-  /** When the lock was taken, microseconds. */
+  /** Time at which the lock was taken, microseconds. */
   readonly since: Micros
 }
 
-/** A lock that is held. */
+/** A lock that this process has taken. */
 export interface Lock extends AsyncDisposable {
   release(): Promise<void>
 }
 
-/** What waiting needs from outside. */
+/** The dependencies of waiting for a lock. */
 interface Waiting {
   readonly sleep: (milliseconds: number) => Promise<unknown>
   readonly random: () => number
 }
 
-/** Whoever looks whether a lock is free holds it for less than this, in milliseconds. */
+/** Longest time for which a process takes a lock only to see whether it is free, in milliseconds. */
 const looking = 100
 
 /**
- * Takes a lock at once, or within so many milliseconds; undefined while another process, or another part of this one,
- * holds it.
+ * Takes a lock at once, or within `within` milliseconds; undefined while another process, or another part of this one,
+ * has it.
  */
 export async function tryLock(root: string, name: string, holder: Holder, within = 0): Promise<Lock | undefined> {
   const hold = take(root, name, within)
@@ -54,7 +56,7 @@ export async function tryLock(root: string, name: string, holder: Holder, within
   return { release, [Symbol.asyncDispose]: release }
 }
 
-/** The one job of its kind: a second one is told who is at work. */
+/** Takes the lock of a kind of job, of which only one may run; a second one gets an error that names the first. */
 export async function lockJob(root: string, name: string, holder: Holder, within = looking): Promise<Lock> {
   const lock = await tryLock(root, name, holder, within)
   if (lock) return lock
@@ -64,7 +66,7 @@ export async function lockJob(root: string, name: string, holder: Holder, within
 /** The short lock under which commits are made. */
 export const commitLock = 'commit'
 
-/** Held by whoever brings a mirror up to its lake. */
+/** The lock of a process that updates a mirror from its lake. */
 export const pullLock = 'pull'
 
 /** Waits for the short lock under which commits are made one after the other. */
@@ -74,7 +76,7 @@ export async function lockCommit(root: string, holder: Holder, waiting: Waiting,
   throw await busy(root, commitLock, `another commit has been under way for ${seconds} s`)
 }
 
-/** Waits for a lock that everybody holds for a short while; undefined where it is not free within so many seconds. */
+/** Waits for a lock that is only ever taken briefly; undefined if it is not free within `seconds`. */
 export async function waitForLock(
   root: string,
   name: string,
@@ -92,7 +94,7 @@ export async function waitForLock(
   return undefined
 }
 
-/** The refusal of whoever finds a lock taken: exit code 7, with the name of its holder. */
+/** Builds the error for a lock that is taken: exit code 7, with the process that has it. */
 export async function busy(root: string, name: string, subject: string): Promise<LakeError> {
   return new LakeError('busy', {
     subject,
@@ -101,14 +103,14 @@ export async function busy(root: string, name: string, subject: string): Promise
   })
 }
 
-/** Whether nobody holds the lock now; takes nothing that it keeps. */
+/** Whether the lock is free now; does not keep it. */
 export function isFree(root: string, name: string): boolean {
   const hold = take(root, name)
   hold?.release()
   return hold !== undefined
 }
 
-/** Does work while nobody holds the lock, and nobody can take it; undefined where somebody does. */
+/** Does work while no process has the lock and none can take it; undefined if it is taken. */
 export async function whileFree<T>(root: string, name: string, work: () => Promise<T>): Promise<T | undefined> {
   const hold = take(root, name)
   if (!hold) return undefined
@@ -119,13 +121,13 @@ export async function whileFree<T>(root: string, name: string, work: () => Promi
   }
 }
 
-/** Who holds a lock, or held it last when its process was killed. */
+/** Reads the process that has a lock, or that had it last if it was killed. */
 export async function holderOf(root: string, name: string): Promise<Holder | undefined> {
   const text = await textOf(inLake(root, holderFile(name)))
   return text === undefined ? undefined : (jsonOf(text) as Holder | undefined)
 }
 
-/** `process 123 on host (pitlake fetch) since 2024-03-01T00:00:00.000Z`. */
+/** Describes a holder: `process 123 on host (pitlake fetch) since 2024-03-01T00:00:00.000Z`. */
 export function describeHolder(holder: Holder | undefined): string {
   if (!holder) return 'a process that has not said its name yet'
   const since = new Date(holder.since / 1000).toISOString()
@@ -142,12 +144,15 @@ function take(root: string, name: string, within = 0): FileHold | undefined {
 }
 
 const prefix = 'pin-'
-/** Nobody else takes a run's pin; whoever looks whether it is free holds it for a moment. Milliseconds. */
+/**
+ * Longest wait for the pin of a run, in milliseconds; only a process that checks whether it is free may have it, for a
+ * moment.
+ */
 const patience = 5000
 
 /**
- * Keeps vacuum from what is in the view, or in the journal, since this instant, for as long as the pin is held: by a
- * process that copies the lake, or stamps a result. The operating system lets go of it when the process dies.
+ * Protects the files that have been in the view or the journal since `holder.since` from vacuum, while a process copies
+ * the lake or stamps a result. The operating system releases the pin when the process dies.
  */
 export async function pin(root: string, run: string, holder: Holder): Promise<Lock> {
   const name = `${prefix}${run}`
@@ -160,7 +165,7 @@ export async function pin(root: string, run: string, holder: Holder): Promise<Lo
   return { release, [Symbol.asyncDispose]: release }
 }
 
-/** Since when the oldest copy that is being taken needs what is there; undefined while nobody takes one. */
+/** Returns the time from which the oldest running copy needs the files; undefined if there is none. */
 export async function pinnedSince(root: string): Promise<Micros | undefined> {
   let oldest: Micros | undefined
   for (const file of await namesIn(inLake(root, places.locks))) {

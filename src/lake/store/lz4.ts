@@ -9,16 +9,16 @@ const flags = {
   dictionary: 0x01,
 } as const
 
-/** A block that is stored as it is has this bit in its size. */
+/** Bit in the size of a block that marks uncompressed contents. */
 const plainBlock = 0x80_00_00_00
 const plainSize = 0x7f_ff_ff_ff
 
-/** A compressed byte makes no more than so many. */
+/** Maximum number of bytes that one compressed byte can represent. */
 const mostRatio = 255
 
 /**
- * Unpacks an LZ4 frame (github.com/lz4/lz4, doc/lz4_Frame_format.md) to as many bytes as it must hold; anything else is
- * an error. Checksums are not compared.
+ * Unpacks an LZ4 frame (github.com/lz4/lz4, doc/lz4_Frame_format.md) to exactly `size` bytes; any other contents are an
+ * error. Checksums are not compared.
  */
 export function unpackLz4(frame: Uint8Array, size: number): Uint8Array {
   if (!(size >= 0 && size <= frame.length * mostRatio)) throw new RangeError(`LZ4: a frame of ${size} bytes`)
@@ -46,7 +46,7 @@ export function unpackLz4(frame: Uint8Array, size: number): Uint8Array {
   return output
 }
 
-/** Unpacks one block behind what is filled already, which it may refer to; the new end of that. */
+/** Unpacks one block after the bytes unpacked so far, to which it may refer; returns the new end of these. */
 function unpackBlock(block: Uint8Array, output: Uint8Array, from: number): number {
   let read = 0
   let filled = from
@@ -72,7 +72,7 @@ function unpackBlock(block: Uint8Array, output: Uint8Array, from: number): numbe
     output.set(block.subarray(read, read + literals), filled)
     read += literals
     filled += literals
-    // A block ends behind literals.
+    // A block ends after literals.
     if (read === block.length) return filled
     const distance = byte() | (byte() << 8)
     const copied = length(token & 15) + 4

@@ -11,32 +11,32 @@ interface Marker {
   readonly mirror_of?: unknown
 }
 
-/** The id that the folder's marker tells; null where there is none, or one that is not a lake's. */
+/** Reads the lake's id from the folder's marker; null if there is no marker, or if it contains no such id. */
 export async function readMarker(root: string): Promise<string | null> {
   const lake = (await read(root))?.lake
   return typeof lake === 'string' && /^[0-9a-f]{32}$/.test(lake) ? lake : null
 }
 
-/** Whose marker the folder bears: this lake's, none at all, or something that is not this lake's. */
+/** Compares the folder's marker with a lake: it belongs to this lake, is missing, or belongs to anything else. */
 export async function markerOf(root: string, lake: string | null): Promise<'own' | 'none' | 'other'> {
   const named = await readMarker(root)
   if (named !== null) return named === lake ? 'own' : 'other'
   return existsSync(inLake(root, places.marker)) ? 'other' : 'none'
 }
 
-/** Whether the marker tells that the lake's data are made up; null where it does not say. */
+/** Whether the marker declares the lake's data synthetic; null if it does not state this. */
 export async function markedSynthetic(root: string): Promise<boolean | null> {
   const synthetic = (await read(root))?.synthetic
   return typeof synthetic === 'boolean' ? synthetic : null
 }
 
-/** What the folder is a mirror of; null for a lake of its own. */
+/** Returns the source of which the folder is a mirror; null for a lake of its own. */
 export async function mirrorOf(root: string): Promise<string | null> {
   const source = (await read(root))?.mirror_of
   return typeof source === 'string' ? source : null
 }
 
-/** Refuses to write to a mirror: what it holds is another lake's, and comes from there. */
+/** Refuses to write to a mirror, because its contents come from another lake. */
 export async function refuseMirror(root: string): Promise<void> {
   const source = await mirrorOf(root)
   if (source === null) return
@@ -47,19 +47,19 @@ export async function refuseMirror(root: string): Promise<void> {
   })
 }
 
-/** The text of the marker of a mirror. */
+/** Formats the marker of a mirror. */
 export function mirrorMarker(lake: string, synthetic: boolean, source: string): string {
   const about = 'this folder is a mirror of a lake of pitlake: pitlake pull writes to it, and nothing else'
   return `${JSON.stringify({ lake, synthetic, mirror_of: source, about })}\n`
 }
 
-/** The text of the marker of a lake of its own. */
+/** Formats the marker of a lake of its own. */
 export function lakeMarker(lake: string, synthetic: boolean): string {
   const about = 'this folder is a lake of pitlake; without this file nothing in it is ever swept'
   return `${JSON.stringify({ lake, synthetic, about })}\n`
 }
 
-/** The lake and the source that the text of a marker tells; undefined for a text that is no marker. */
+/** Parses the lake and the source from the text of a marker; undefined if the text is not a marker. */
 export function parseMarker(text: string): { readonly lake: string; readonly mirrorOf: string | null } | undefined {
   const { lake, mirror_of } = (jsonOf(text) ?? {}) as Marker
   return typeof lake === 'string' ? { lake, mirrorOf: typeof mirror_of === 'string' ? mirror_of : null } : undefined
@@ -74,7 +74,7 @@ async function read(root: string): Promise<Marker | null> {
   }
 }
 
-/** Writes the marker where there is none; it never changes. The caller holds the commit lock. */
+/** Writes the marker if there is none; a marker never changes. The caller has the commit lock. */
 export async function setMarker(disk: Disk, root: string, lake: string, synthetic: boolean): Promise<void> {
   if ((await readMarker(root)) === lake) return
   const temporary = inLake(root, `.tmp-${places.marker}`)

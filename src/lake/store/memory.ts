@@ -4,55 +4,64 @@ import { runInNewContext } from 'node:vm'
 import { LakeError, usage } from '../../base/errors.ts'
 import { mega, sizeText } from '../../base/option-kinds.ts'
 
-/** What Node, the program and the engine hold before there are any data. */
+/** Memory of Node, the program and the engine before any data are loaded. */
 const beside = 208 * mega
-/** With less no engine has room to work. */
+/** Minimum memory with which an engine can work. */
 export const leastMemory: number = 384 * mega
-/** How much more than it counts an engine takes: what the allocator keeps, footers, texts on their way. */
+/**
+ * Ratio of the memory that an engine takes to the memory that it counts; the rest is the allocator's, footers, and
+ * texts in transit.
+ */
 const uncounted = 1.4
 
 let keptBytes: number | undefined
 
-/** What a process keeps to where nobody says, of a machine with so many bytes. */
+/** Returns the default memory limit of a process on a machine with `machine` bytes. */
 export function usualMemory(machine: number): number {
   return Math.max(machine / 4, 512 * mega)
 }
 
-/** From here on this process keeps to so many bytes; `subject` is what named them. */
+/** Sets the memory limit of this process; `subject` names its origin in errors. */
 export function keepMemory(bytes: number, subject: string): void {
   requireMemory(leastMemory, bytes, subject)
   keptBytes = bytes
 }
 
-/** Refuses to begin what needs more memory than it may take. */
+/** Refuses work that needs more memory than is available. */
 export function requireMemory(needed: number, available: number, subject: string): void {
   if (available < needed) throw usage(subject, { expected: `at least ${sizeText(needed)}`, got: sizeText(available) })
 }
 
-/** How many bytes the process keeps to. */
+/** Returns the memory limit of the process, in bytes. */
 export function keptMemory(): number {
   return keptBytes ?? usualMemory(totalmem())
 }
 
 /**
- * What the process has to keep to so that an engine that may count so many bytes may count as many as it needs, rounded
- * up.
+ * Computes the memory limit of the process with which an engine that now may count `has` bytes may count `needs`,
+ * rounded up.
  */
 export function memoryWith(has: number, needs: number): number {
   return Math.ceil((beside + ((keptMemory() - beside) * needs) / has) / 64 / mega) * 64 * mega
 }
 
-/** What an engine may count, as DuckDB spells it: a part of what all engines of the process may take together. */
+/**
+ * Returns the memory limit of an engine in DuckDB's spelling: a part of what all engines of the process may take
+ * together.
+ */
 export function engineMemory(part = 1, bytes = keptMemory()): string {
   return `${Math.floor(((bytes - beside) / uncounted / mega) * part)}MiB`
 }
 
-/** How the engine and Node begin to say that memory, or the disk for what does not fit into it, did not suffice. */
+/**
+ * First words of errors of the engine and of Node for a lack of memory, or of disk space for data that do not fit into
+ * memory.
+ */
 const lacksMemory = /^(?:\w+ Error: )?(?:Out of Memory Error: |std::bad_alloc|Array buffer allocation failed)/
 const lacksDisk =
   /^Out of Memory Error: [^]*max_temp_directory_size|^IO Error: [^]*(?:No space left on device|Disk quota exceeded)/
 
-/** What an error of the engine or of Node lacked; undefined for any other error. */
+/** Returns the resource that an error of the engine or of Node reports as lacking; undefined for any other error. */
 export function lackIn(error: unknown): 'memory' | 'disk' | undefined {
   const words = error instanceof Error ? error.message : ''
   if (lacksDisk.test(words)) return 'disk'
@@ -60,8 +69,8 @@ export function lackIn(error: unknown): 'memory' | 'disk' | undefined {
 }
 
 /**
- * The refusal of what needs more memory, or disk, than it may take: words that say what to raise, without those of the
- * engine, which advise settings that are locked. Undefined for any other cause.
+ * Builds the error for work that needs more memory or disk than it may take, with the option to raise; without the
+ * engine's own words, which advise settings that are locked. Undefined for any other cause.
  */
 export function tooLarge(cause: unknown, doing: string, option = '--memory'): LakeError | undefined {
   const lack = lackIn(cause)
@@ -76,15 +85,14 @@ export function tooLarge(cause: unknown, doing: string, option = '--memory'): La
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as (how: { readonly type: 'minor' | 'major' }) => void
-/** Has V8 collect what was made lately. */
+/** Makes V8 collect recent garbage. */
 export const collectYoung = (): void => collect({ type: 'minor' })
 /**
- * Has V8 collect all that nobody holds: what outlived two small collections, as handles do where many texts are made,
- * too.
+ * Makes V8 collect all garbage, with what outlived two small collections; handles do if many texts are created, too.
  */
 export const collectAll = (): void => collect({ type: 'major' })
 
-/** By default 128 MB: what was freed below that stays with the process. Below 32 MB giving back costs speed. */
+/** DuckDB settings that return freed memory earlier than by default (128 MB). Below 32 MB this costs speed. */
 export const leanSettings: Readonly<Record<string, string>> = {
   allocator_flush_threshold: '32MB',
   allocator_bulk_deallocation_flush_threshold: '32MB',

@@ -12,15 +12,15 @@ export function isBegun(root: string): boolean {
   return [places.ledger, places.journal].some((place) => existsSync(inLake(root, place)))
 }
 
-/** Where data stand that only a journal explains. */
+/** Folders with data that only a journal explains. */
 export const dataPlaces: readonly string[] = [places.points, places.assets, places.archive, places.registry]
 const passing: readonly string[] = [places.spool, places.runs, places.quarantine, places.locks]
 const files = [places.database, places.script, places.manifest]
 
 /**
- * Refuses to take a folder without a journal for a new lake where names of our layout stand: what is not ours would be
- * in danger, and what is ours has lost its journal. What a first run that was killed leaves behind is no hindrance, nor
- * is anything beside the layout. `opened`: an index of ours stands there, and it is empty.
+ * Refuses to start a new lake in a folder without a journal that contains names of pitlake's layout: foreign files
+ * would be in danger, and a lake's own files have lost their journal. The remains of a killed first run are allowed,
+ * and so are files outside the layout. `opened`: the folder has an index of pitlake, and it is empty.
  */
 export async function refuseStranger(root: string, opened: boolean): Promise<void> {
   const marked = (await readMarker(root)) !== null
@@ -36,12 +36,12 @@ export async function refuseStranger(root: string, opened: boolean): Promise<voi
   for (const place of files) if (existsSync(inLake(root, place))) throw stranger(root, place)
 }
 
-/** Whether a name of `spool`, `runs`, `quarantine` or `locks` is one that a run of ours gives. */
+/** Whether a name of `spool`, `runs`, `quarantine` or `locks` is one that a run of pitlake gives. */
 function isPassing(name: string): boolean {
   return isRunName(name) || /\.(?:lock|json)(?:-journal)?$/.test(name)
 }
 
-/** The place is a link, a file, or a folder that holds something else than what may stand there. */
+/** Whether the path is a link, a file, or a folder with contents other than the allowed ones. */
 async function standsFull(root: string, place: string, fits: (name: string) => boolean): Promise<boolean> {
   const path = inLake(root, place)
   const what = await lstat(path).catch(() => undefined)
@@ -50,19 +50,19 @@ async function standsFull(root: string, place: string, fits: (name: string) => b
   return (await entriesIn(path)).some(({ name }) => !fits(name) && !name.startsWith('.tmp-'))
 }
 
-/** The newest version that the name of a data file speaks of; undefined where no file bears such a name. */
+/** Returns the newest version in the names of data files; undefined if there are none. */
 export async function newestData(root: string): Promise<number | undefined> {
   let newest: number | undefined
   for await (const path of ownData(root)) newest = Math.max(newest ?? 0, dataVersion(path) ?? 0)
   return newest
 }
 
-/** The data files whose names are of the program's own pattern; follows no link. */
+/** Lists the data files with names of pitlake's own pattern; follows no link. */
 export async function* ownData(root: string): AsyncGenerator<string> {
   for (const place of dataPlaces) yield* ownFilesBelow(root, place)
 }
 
-/** The files below a place of the layout whose names are of the program's own pattern; follows no link. */
+/** Lists the files below a folder of the layout with names of pitlake's own pattern; follows no link. */
 async function* ownFilesBelow(root: string, place: string): AsyncGenerator<string> {
   if (!(await isFolder(inLake(root, place)))) return
   for (const entry of await entriesIn(inLake(root, place))) {
@@ -80,7 +80,10 @@ function stranger(root: string, place: string): LakeError {
   })
 }
 
-/** Refuses a folder without a journal that is a mirror: a pull brings that last, and is at work, or was killed. */
+/**
+ * Refuses a folder without a journal that is a mirror: a pull writes the journal last, so it is still running or was
+ * killed.
+ */
 export async function refuseHalfMirror(root: string): Promise<void> {
   const source = await mirrorOf(root)
   if (source === null) return

@@ -6,7 +6,7 @@ import { LakeError, usage } from '../../base/errors.ts'
 import { codeOf, diskError } from './disk.ts'
 import { places, ownFolders } from './layout.ts'
 
-/** A file for the user while it is written, and how to bring it to its place. */
+/** A file for the user while it is written, and the steps that finish or discard it. */
 export interface OutFile {
   /** The name that it is written under; a session must be allowed to write it. */
   readonly path: string
@@ -16,8 +16,8 @@ export interface OutFile {
 
 /**
  * Prepares a file that a command writes for the user: a regular file appears whole or not at all, a device or pipe is
- * written as it is. No link is followed, and nothing is written over or among the files of a lake; beside them, as
- * `data/status.html`, is fine. `folder` is the lake at hand, `flag` what named the file.
+ * written directly. Links are not followed, and no file in the layout of a lake is overwritten or added; a file next to
+ * it, such as `data/status.html`, is allowed. `folder` is the lake in use, `flag` names the option in errors.
  */
 export function outFile(file: string, folder: string | null, flag = '--out'): OutFile {
   const target = resolve(file)
@@ -27,7 +27,7 @@ export function outFile(file: string, folder: string | null, flag = '--out'): Ou
   const link = lstatSync(target, { throwIfNoEntry: false })?.isSymbolicLink() === true
   const status = statSync(target, { throwIfNoEntry: false })
   if (status?.isDirectory() === true) throw usage(flag, { expected: 'a file', got: `the folder ${target}` })
-  // /dev/stdout and its like are links of the system to whatever is open; /dev/shm is a folder of files like others.
+  // /dev/stdout and the like are system links to open files or pipes; /dev/shm is an ordinary folder.
   if (home === '/dev' || home === '/dev/fd' || (status !== undefined && !status.isFile()))
     return { path: target, finish: async () => undefined, discard: () => undefined }
   if (link)
@@ -48,12 +48,12 @@ export function outFile(file: string, folder: string | null, flag = '--out'): Ou
   return { path, finish: async () => await rename(path, place), discard: () => rmSync(path, { force: true }) }
 }
 
-/** Takes the bytes of such a file. */
+/** Opens a stream into such a file. */
 export function streamTo({ path }: OutFile): WriteStream {
   return createWriteStream(path)
 }
 
-/** Writes a text for the user as `outFile` says. */
+/** Writes a text for the user, under the rules of `outFile`. */
 export async function putOut(file: string, text: string, folder: string | null, flag: string): Promise<void> {
   const out = outFile(file, folder, flag)
   try {
@@ -65,7 +65,9 @@ export async function putOut(file: string, text: string, folder: string | null, 
   }
 }
 
-/** A disk that would not take it ends with 6; a place that cannot be written is the user's to change. */
+/**
+ * Builds the error of a failed write: exit code 6 if the disk refuses it, otherwise a path that the user has to change.
+ */
 function outError(cause: unknown, file: string, flag: string): unknown {
   if (cause instanceof LakeError) return cause
   const got = codeOf(cause)
@@ -75,7 +77,10 @@ function outError(cause: unknown, file: string, flag: string): unknown {
 
 const ownFile = /^(?:lake\.(?:json|sql|duckdb|manifest\.json)|ledger\.sqlite|alarms\.json|pages\.json|arrivals\.json)/
 
-/** What of a lake's layout the path would lie in or replace; undefined outside of every lake and beside its files. */
+/**
+ * Returns the part of a lake's layout that the path would lie in or replace; undefined outside of every lake and next
+ * to its files.
+ */
 function ownedPart(place: string, folder: string | null): string | undefined {
   const roots = folder !== null && existsSync(folder) ? [realpathSync(folder)] : []
   for (let up = dirname(place); ; up = dirname(up)) {
@@ -84,7 +89,7 @@ function ownedPart(place: string, folder: string | null): string | undefined {
   }
   for (const root of roots) {
     const [first = '', ...rest] = relative(root, place).split(sep)
-    // File systems that ignore case know these names by others, too.
+    // File systems that ignore case know these names in other spellings, too.
     const name = first.toLowerCase()
     if (
       name !== '..' &&

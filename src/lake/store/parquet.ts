@@ -7,27 +7,27 @@ import { readMarker } from './marker.ts'
 /** The columns of a relation, with their DuckDB types. */
 export type Columns = readonly { readonly name: string; readonly type: string }[]
 
-/** The columns of a relation for FROM, in their order. */
+/** Lists the columns of a relation for FROM, in order. */
 export async function columnsOf(session: Engine, relation: string): Promise<Columns> {
   const rows = await session.rows<{ column_name: string; column_type: string }>(`DESCRIBE FROM ${relation}`)
   return rows.map(({ column_name: name, column_type: type }) => ({ name, type }))
 }
 
-/** Parquet files as a relation without what their folders say; columns that a file lacks are NULL. */
+/** SQL for Parquet files as a relation, ignoring their folder names; columns that a file lacks are NULL. */
 export function parquet(paths: readonly string[]): string {
   return `read_parquet(${quoteList(paths)}, union_by_name = true, hive_partitioning = false)`
 }
 
-/** The option of COPY that puts these pairs into the footer of a Parquet file; '' for none. */
+/** SQL option of COPY that writes these pairs to the footer of a Parquet file; '' if there are none. */
 export function footerSql(metadata: Readonly<Record<string, string>>): string {
   const pairs = Object.entries(metadata).map(([key, value]) => `${quote(key)}: ${quote(value)}`)
   return pairs.length === 0 ? '' : `, KV_METADATA {${pairs.join(', ')}}`
 }
 
-/** Up to this many rows a file is small: what counts then is how fast it opens, not how many bytes it takes. */
+/** Maximum number of rows of a small file, for which the time to open it matters more than its size. */
 export const fewRows = 1000
 
-/** The level of zstd where it is not said: a conversion is a tenth faster than at 3, and its files are no larger. */
+/** Default level of zstd: a conversion is a tenth faster than at 3, and its files are no larger. */
 const fast = 1
 
 /**
@@ -39,18 +39,18 @@ export function compressionSql(few: boolean, level = fast): string {
   return few ? 'COMPRESSION snappy' : `COMPRESSION zstd, COMPRESSION_LEVEL ${level}`
 }
 
-/** What the footer of a Parquet file says of it; null where it says nothing. */
+/** Facts in the footer of a Parquet file; null if the footer does not state them. */
 interface Footer {
   readonly lake: string | null
   readonly version: string | null
   /** Digest of the content. */
   readonly digest: string | null
-  /** When a change of rules dated its points, in microseconds. */
+  /** Time at which a change of rules dated its points, in microseconds. */
   readonly dated: string | null
   readonly rows: number
 }
 
-/** The footers of these files, by path. */
+/** Reads the footers of these files, by path. */
 export async function footersOf(engine: Engine, paths: readonly string[]): Promise<Map<string, Footer>> {
   if (paths.length === 0) return new Map()
   const says = (key: string): string => `max(k.value) FILTER (k.name = 'pitlake_${key}') AS ${key}`
@@ -64,7 +64,7 @@ export async function footersOf(engine: Engine, paths: readonly string[]): Promi
   return new Map(rows.map(({ path, ...footer }) => [path, footer]))
 }
 
-/** The footers of a folder's data files, read by nothing but themselves; one that cannot be read tells nothing. */
+/** Reads the footers of a folder's data files, without a journal or index; files that cannot be read are skipped. */
 export async function dataFooters(root: string): Promise<Footer[]> {
   using engine = await Engine.open()
   const paths: string[] = []
@@ -105,13 +105,13 @@ export async function countStrayDataFiles(root: string): Promise<StrayDataFiles>
   }
 }
 
-/** What points files say of the series of a point beside metric and interval. */
+/** Identity of a point's series in points files, in addition to metric and interval. */
 export interface Identity {
   readonly asset: string
   readonly currency: string | null
   readonly exchange: string | null
   readonly network: string | null
-  /** As JSON text with sorted keys. */
+  /** Parameters as JSON text with sorted keys. */
   readonly params: string | null
 }
 

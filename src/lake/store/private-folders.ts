@@ -3,13 +3,19 @@ import { dirname, join } from 'node:path'
 import { codeOf, type Disk, makeFolder } from './disk.ts'
 import { inLake, places } from './layout.ts'
 
-/** What answers and runs leave there as it came is for the owner of the lake alone; all else follows the umask. */
+/**
+ * Folders with unprocessed answers and records of runs, which only the owner of the lake may read; the umask decides
+ * about all others.
+ */
 const privatePlaces = [places.spool, places.quarantine, places.runs, places.raw, places.swept] as const
 
 const folderMode = 0o700
 const fileMode = 0o600
 
-/** Makes a folder of the lake, relative to it, and its missing parents, each of them durable; private ones closed. */
+/**
+ * Makes a folder of the lake, relative to it, and its missing parents, each of them durable; private folders are closed
+ * to others.
+ */
 export async function makeLakeFolder(disk: Disk, root: string, path: string): Promise<void> {
   const place = privatePlaces.find((folder) => isIn(path, folder))
   if (place === undefined) return await makeFolder(disk, inLake(root, path))
@@ -23,8 +29,8 @@ function isIn(path: string, place: string): boolean {
 }
 
 /**
- * Closes the private folders that a copy left open, their files first: a folder that is closed already is
- * not looked through again. A folder that is not this user's is left as it is, and so is a link.
+ * Closes private folders that a copy left open, their files first; a folder that is already closed is not searched
+ * again. A folder of a different user is left alone, and so is a link.
  */
 export async function closePrivate(root: string): Promise<void> {
   for (const place of privatePlaces) await close(inLake(root, place))

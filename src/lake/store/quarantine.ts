@@ -6,10 +6,10 @@ import { inLake, places, quarantineFile } from './layout.ts'
 import { makeLakeFolder } from './private-folders.ts'
 
 const quarantinedBytes = 4_000_000
-/** Beyond the cut so much is read that a key which begins before it is seen whole. */
+/** Number of bytes read beyond the cut, so that a key which begins before it is seen whole. */
 const beyond = 100_000
 
-/** The request that brought a body. */
+/** The request that returned a body. */
 interface Asked {
   readonly id: string
   readonly path: string
@@ -33,7 +33,7 @@ export async function quarantineBody(
   const clean = redactBytes(await readInto(body.file, Buffer.alloc(quarantinedBytes + beyond)), secrets, 'text')
   const { path, query, asked_at, bytes } = request
   const facts = { reason, path, query, asked_at, bytes }
-  // The spool is swept: what a kill leaves there under a name of its own is no trace.
+  // The spool is swept, so a file that a killed process leaves there disappears.
   const temporary = `${body.file}.aside`
   for (const [extension, content] of [
     ['.body', clean.subarray(0, quarantinedBytes)],

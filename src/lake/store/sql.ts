@@ -4,7 +4,9 @@ import { LakeError } from '../../base/errors.ts'
 /** The text `<name>.sql` with each `{{fragment}}` replaced. */
 type Statement = (name: string, fragments?: Readonly<Record<string, string | number>>) => string
 
-/** The statements of a room's folder; a fragment that is missing or unused is an error. */
+/**
+ * Builds a function that returns the statements of a module's folder; a fragment that is missing or unused is an error.
+ */
 export function statementsIn(folder: URL): Statement {
   const texts = new Map<string, string>()
   return (name, fragments = {}) => {
@@ -22,18 +24,21 @@ export function statementsIn(folder: URL): Statement {
   }
 }
 
-/** Every text of a room's folder with the name of its file, in the order of the names; with another ending, those. */
+/**
+ * Reads every text of a module's folder with the name of its file, in the order of the names; only those with the given
+ * ending.
+ */
 export function textsIn(folder: URL, ending = '.sql'): readonly (readonly [file: string, text: string])[] {
   const files = readdirSync(folder).filter((name) => name.endsWith(ending))
   return files.toSorted().map((file) => [file, readFileSync(new URL(file, folder), 'utf8')])
 }
 
-/** A value that may stand for `$name` or `$1` in a statement; a Date is a TIMESTAMPTZ. */
+/** A value for `$name` or `$1` in a statement; a Date is a TIMESTAMPTZ. */
 type Parameter = string | number | bigint | boolean | null | Date
 /** Values of `$1` as a list, or of `$name` as an object. A `Date` is a TIMESTAMPTZ. */
 export type Parameters = readonly Parameter[] | Readonly<Record<string, Parameter>>
 
-/** Each parameter, checked and made into what the engine takes; by place or by name as they were given. */
+/** Checks each parameter and converts it for the engine, by position or by name as given. */
 export function bindAll<T>(
   parameters: Parameters | undefined,
   bind: (value: Parameter) => T,

@@ -1,17 +1,17 @@
 import { DuckDBDataChunk, VARCHAR } from '@duckdb/node-api'
 import { type Engine, quoteName } from './engine.ts'
 
-/** Rows of a chunk: DuckDB's own vectors hold no more. */
+/** Maximum number of rows of a chunk, as in DuckDB's own vectors. */
 const chunkRows = 2048
 
 /** Rows as columns of texts, `rows` of them; a text is made when it is needed. */
 export interface TextColumns {
   readonly rows: number
-  /** For each column the text of a row; null for no value. */
+  /** Functions for each column that return the text of a row; null for no value. */
   readonly cells: readonly ((row: number) => string | null)[]
 }
 
-/** Makes a temporary table whose columns are texts. */
+/** Creates a temporary table whose columns are texts. */
 export async function createTextTable(engine: Engine, table: string, names: readonly string[]): Promise<void> {
   await engine.run(
     `CREATE OR REPLACE TEMP TABLE ${table} (${names.map((name) => `${quoteName(name)} VARCHAR`).join(', ')})`,

@@ -19,9 +19,9 @@ import { afterTry, noTries, type RetryPolicy, type Tries } from './retry.ts'
 export interface AskRequest extends Omit<HttpRequest, 'signal' | 'firstByteMs'> {
   /** The caller's name for it, repeated in events. */
   readonly id: string
-  /** Requests of different buckets have limits of their own; all are in `data` unless said. */
+  /** Group of requests with a rate limit of its own; `data` by default. */
   readonly bucket?: string | undefined
-  /** Tries that may end in a fault, where they are fewer than the policy's. */
+  /** Maximum tries that end in a fault, if they are fewer than the policy's. */
   readonly attempts?: number | undefined
 }
 
@@ -54,12 +54,12 @@ export interface AskerDeps {
   readonly reach?: Reach | undefined
   /** Requests this asker may send in all, repeats included; null: any number. */
   readonly maxRequests: number | null
-  /** Milliseconds since 1970; best from a clock that never steps back. */
+  /** Returns the current time in milliseconds since 1970; best from a clock that never steps back. */
   readonly now: () => number
   /** Resolves after the time, or at once when the signal aborts; never rejects. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   readonly random: () => number
-  /** Aborts what waits and what is under way. */
+  /** Aborts waiting requests and those under way. */
   readonly signal?: AbortSignal | undefined
   readonly onEvent?: ((event: AskEvent) => void) | undefined
   readonly during?: During | undefined
@@ -67,20 +67,20 @@ export interface AskerDeps {
 
 /** Sends requests to one API: shared by all its workers, one pace, one stop. */
 export interface Asker {
-  /** Sends one request until its final outcome: waits for its slot, repeats what is worth repeating. */
+  /** Sends one request until its final outcome: waits for its slot, and repeats it if that is worthwhile. */
   readonly ask: (request: AskRequest) => Promise<Outcome>
   /** Sends no new request any more; those under way end. */
   readonly drain: () => void
   /** Requests sent so far, repeats included. */
   readonly sent: () => number
-  /** The governor of a bucket (`data` unless named), for status. */
+  /** Returns the governor of a bucket (`data` by default), for status. */
   readonly state: (bucket?: string) => Governor
 }
 
 /** Waits below this are the ordinary pace and not worth an event. */
 const quietMs = 2_000
 
-/** A new asker; 401 ends it for good: every later ask gives that same outcome without a request. */
+/** Creates an asker. A 401 ends it for good: later calls return the same outcome without a request. */
 export function createAsker(deps: AskerDeps): Asker {
   const run: Run = {
     deps,
@@ -117,7 +117,7 @@ async function ask(run: Run, request: AskRequest): Promise<Outcome> {
   let last: Outcome | null = null
   for (let attempt = 1; ; attempt++) {
     const turn = await inTurn(run, request)
-    // What was asked has its own answer, though nobody is asked any more.
+    // A request that was sent before the provider counted as unreachable returns its own answer.
     if (turn.kind === 'refused') return run.reach.gaveUp() === null ? turn.outcome : (last ?? turn.outcome)
     const outcome = await once(run, request, attempt, turn.ticket)
     if (outcome.kind === 'unauthorised') end(run, outcome)
@@ -129,10 +129,10 @@ async function ask(run: Run, request: AskRequest): Promise<Outcome> {
   }
 }
 
-/** Either the request may go now, under this number, or it must not go at all. */
+/** The permission to send a request now, with its number, or the outcome with which it is refused. */
 type Turn = { readonly kind: 'go'; readonly ticket: number } | { readonly kind: 'refused'; readonly outcome: Outcome }
 
-/** First come, first served: only the head of the queue looks at the clock. */
+/** Waits until a request may be sent, in order of arrival: only the head of a bucket's queue checks the clock. */
 async function inTurn(run: Run, request: AskRequest): Promise<Turn> {
   const bucket = bucketOf(request)
   const gate = run.gates.get(bucket) ?? pLimit(1)
@@ -166,7 +166,7 @@ async function slot(run: Run, request: AskRequest): Promise<Turn> {
   }
 }
 
-/** Why nothing may be sent, if so. */
+/** Returns the reason to refuse a request; null if it may be sent. */
 function refusal(run: Run, request: AskRequest): Outcome | null {
   if (run.ended !== null) return run.ended
   const { signal, now, maxRequests } = run.deps
@@ -188,7 +188,7 @@ async function once(run: Run, request: AskRequest, attempt: number, ticket: numb
   } catch (error) {
     run.reach.landed(null, deps.now())
     record(run, request, { kind: 'lost', at: deps.now(), ticket })
-    // A disk that takes nothing ends the run: nobody waits for another try of a request that cannot land.
+    // A disk that fails ends the run: repeating a request whose body cannot be stored is useless.
     end(run, { kind: 'stopped', by: 'signal' })
     throw error
   }
@@ -204,13 +204,15 @@ async function once(run: Run, request: AskRequest, attempt: number, ticket: numb
 function eventOf(reply: Reply, at: number, ticket: number): GovernorEvent {
   const { outcome, status, headers } = reply
   if (status === null) return { kind: 'lost', at, ticket }
-  // The head says when it was read; the end of a long body would date its limits wrongly.
+  // The headers are dated by their own time; that of the end of a long body would date the limits wrongly.
   const head = 'at' in outcome ? outcome.at : at
   const code = 'code' in outcome ? outcome.code : null
   return { kind: 'response', at: head, ticket, status, headers, code }
 }
 
-/** A refusal that parks the API is told as such, with the provider's words. */
+/**
+ * Turns a refusal that parks the API into the outcome `parked`, with the provider's words; null for any other outcome.
+ */
 function parkedBy(run: Run, request: AskRequest, outcome: Outcome): Outcome | null {
   if (outcome.kind !== 'limited' && outcome.kind !== 'again') return null
   const until = parkedUntil(stateOf(run, bucketOf(request)), run.deps.now())
@@ -218,7 +220,7 @@ function parkedBy(run: Run, request: AskRequest, outcome: Outcome): Outcome | nu
   return { kind: 'parked', until, words: outcome.words, ...('sandbox' in outcome && { sandbox: outcome.sandbox }) }
 }
 
-/** The first end is the one that stays; whoever waits wakes up. */
+/** Ends the run with an outcome, unless it has already ended, and wakes up all waiting requests. */
 function end(run: Run, outcome: Outcome): void {
   run.ended ??= outcome
   run.halt.abort()
@@ -241,7 +243,10 @@ function record(run: Run, request: AskRequest, event: GovernorEvent): void {
   run.governors.set(bucket, governor(stateOf(run, bucket), event))
 }
 
-/** Calls `act` after `ms` milliseconds of real time; the returned function cancels it. Keeps no process alive. */
+/**
+ * Calls `act` after `ms` milliseconds of real time; the returned function cancels the call. The process may end
+ * meanwhile.
+ */
 export function callLater(ms: number, act: () => void): () => void {
   const signal = AbortSignal.timeout(ms)
   signal.addEventListener('abort', act)

@@ -7,25 +7,25 @@ import { createRedactor } from '../../base/secrets.ts'
 import { header, type Headers } from './governor.ts'
 import { startBytes, type UselessReason } from './outcome.ts'
 
-/** Where a body goes and what may not go there. */
+/** The destination of a body, and the limits on it. */
 interface Target {
   readonly file: string
-  /** The largest body that is kept, after decompression. */
+  /** Size of the largest body to store, in bytes after decompression. */
   readonly maxBytes: number
   readonly secrets: readonly string[]
   readonly signal: AbortSignal
-  /** The least that has to come, as sent. */
+  /** Minimum transfer rate, counted in bytes as sent. */
   readonly pace?: Pace | undefined
 }
 
-/** So many bytes a second have to come on average over each stretch of that time; `now` in milliseconds. */
+/** A minimum of bytes per second, on average over each period of `overMs` milliseconds; `now` in milliseconds. */
 interface Pace {
   readonly bytesPerSecond: number
   readonly overMs: number
   readonly now: () => number
 }
 
-/** How the streaming of a body ended; `bytes` as they came, decompressed. */
+/** The result of streaming a body; `bytes` counts the decompressed bytes. */
 type Spooled =
   | { readonly kind: 'whole'; readonly bytes: number; readonly vain: UselessReason | undefined }
   | { readonly kind: 'ceiling' }
@@ -34,8 +34,8 @@ type Spooled =
   | { readonly kind: 'fault'; readonly error: unknown }
 
 /**
- * Streams the body to the file with backpressure, every key in it replaced; whatever is not whole leaves no file. A
- * disk that fails is thrown as it says it.
+ * Streams the body to the file with backpressure, with every key in it replaced; an incomplete body leaves no file. An
+ * error of the disk is thrown unchanged.
  */
 export async function spoolBody(body: Readable, headers: Headers, target: Target): Promise<Spooled> {
   const { maxBytes, signal, pace } = target
@@ -64,16 +64,16 @@ export async function spoolBody(body: Readable, headers: Headers, target: Target
 
 /** The part of a body that has arrived so far. */
 interface Landed {
-  /** Bytes as they were sent, where those are counted. */
+  /** Bytes as sent, if they are counted. */
   sent: number
   bytes: number
-  /** What it begins with, from the first byte on that is no white space. */
+  /** First bytes of the body, without leading white space. */
   start: string
-  /** What the disk said. */
+  /** Error that the disk reported. */
   diskError: Error | undefined
 }
 
-/** The body is larger than may be kept. */
+/** The body is larger than the limit allows. */
 class CeilingError extends Error {
   readonly bomb: boolean
 
@@ -83,15 +83,18 @@ class CeilingError extends Error {
   }
 }
 
-/** The body is not encoded as its head says. */
+/** The body is not encoded as its headers state. */
 export class DecodingError extends Error {}
-/** What such an error says of a compressed body without a byte in it. */
+/** Message of this error for a compressed body without content. */
 export const emptyCompressed = 'empty compressed body'
 
-/** The body comes so slowly that waiting for it holds up all the others. */
+/** The body arrives so slowly that waiting for it would delay all other requests. */
 export class SlowError extends Error {}
 
-/** Counts what the provider really sent, and ends what drips; what does not come at all is not seen here. */
+/**
+ * Counts the bytes as the provider sent them, and ends a body that is too slow; a body without any further bytes is not
+ * noticed here.
+ */
 async function* meter(source: AsyncIterable<Buffer>, landed: Landed, pace: Pace | undefined): AsyncGenerator<Buffer> {
   const { bytesPerSecond = 0, overMs = Infinity, now = () => 0 } = pace ?? {}
   let since = now()
@@ -110,20 +113,23 @@ async function* meter(source: AsyncIterable<Buffer>, landed: Landed, pace: Pace 
   }
 }
 
-/** Lists of numbers are compressed to a twentieth, never to so little; below so many bytes nothing is judged. */
+/**
+ * Ratio of decompressed to sent bytes that marks a bomb; lists of numbers compress by a factor of about twenty. Smaller
+ * bodies than `bombBytes` are not judged.
+ */
 const bombShare = 200
 const bombBytes = 32_000_000
 
-/** So long is JSON without anything in it, with some white space around, at most. */
+/** Maximum bytes of a JSON text without content, with some white space around it. */
 const hollowBytes = 64
 
-/** Problem with a whole body, as far as its beginning shows. */
+/** Finds a problem with a whole body, as far as its beginning shows; undefined if there is none. */
 function vainOf({ bytes, start }: Landed): UselessReason | undefined {
   if (start.startsWith('<')) return 'a page'
   return bytes <= hollowBytes && /^(?:\{\s*\}|null|"")?\s*$/.test(start) ? 'nothing' : undefined
 }
 
-/** Replaces keys, counts what comes, fails beyond the ceiling, and writes the rest. */
+/** Replaces keys, counts bytes, fails beyond the limit, and writes the rest. */
 async function landIn(source: AsyncIterable<Buffer>, { file, maxBytes, secrets }: Target, landed: Landed) {
   const disk = <T>(step: () => T): T => {
     try {
@@ -134,7 +140,7 @@ async function landIn(source: AsyncIterable<Buffer>, { file, maxBytes, secrets }
     }
   }
   const handle = disk(() => openSync(file, 'w', 0o600))
-  /** At once: a small write that waits for a thread costs ten times as much. */
+  /** Writes synchronously: a small write that waits for a thread costs ten times as much. */
   const put = (bytes: Buffer): void =>
     disk(() => {
       for (let at = 0; at < bytes.length; ) at += writeSync(handle, bytes, at)
@@ -157,9 +163,9 @@ async function landIn(source: AsyncIterable<Buffer>, { file, maxBytes, secrets }
 }
 
 /**
- * Decoders of a body: gzip once, which is all that is requested. Any other encoding is refused, so that no decoder runs
- * that the provider alone has chosen. undici's own decompression prints a warning and hides the end of the stream; zlib
- * tells a cut body apart.
+ * Returns the decoders of a body: gzip once, which is all that is requested. Any other encoding is refused, so that the
+ * provider cannot choose a decoder. undici's own decompression prints a warning and hides the end of the stream; zlib
+ * recognises a cut body.
  */
 function decodersFor(headers: Headers): Transform[] {
   const value = headers['content-encoding']
@@ -171,10 +177,10 @@ function decodersFor(headers: Headers): Transform[] {
   return [createGunzip()]
 }
 
-/** How long the words of an error answer are waited for. */
+/** Longest wait for the words of an error answer, in milliseconds. */
 const wordsMs = 5_000
 
-/** The beginning of an error body as text; whatever goes wrong with it, the status stands. */
+/** Reads the beginning of an error body as text; if that fails, the status still counts. */
 export async function readStart(body: Readable, headers: Headers, signal: AbortSignal): Promise<string> {
   const chunks: Buffer[] = []
   const collector = Duplex.from(async (source: AsyncIterable<Buffer>) => {
@@ -188,7 +194,7 @@ export async function readStart(body: Readable, headers: Headers, signal: AbortS
     const limit = AbortSignal.any([signal, AbortSignal.timeout(wordsMs)])
     await pipeline([body, ...decodersFor(headers), collector], { signal: limit })
   } catch {
-    // A cut, stalled or endless error body: the words end where it was left.
+    // An error body that is cut, stalled or endless: the words end there.
     body.on('error', () => undefined).destroy()
   }
   return Buffer.concat(chunks).toString('utf8').slice(0, startBytes)

@@ -14,7 +14,10 @@ import { openRunLog, type RunLog } from '../../lake/ledger/run-facts.ts'
 import { openSpool, type Spool } from '../../lake/ledger/spool-sweep.ts'
 import { temporaryFolder } from '../../lake/store/files.ts'
 
-/** How long what is in flight may still take once a run was interrupted: with the commit it ends within ten seconds. */
+/**
+ * Time for requests under way to finish after an interrupt, in milliseconds; with the commit the run ends within ten
+ * seconds.
+ */
 const interruptedMs = 6_000
 
 /** One of the provider's APIs. */
@@ -29,35 +32,35 @@ export interface Access {
   readonly maxBytes: number
 }
 
-/** How one API is requested. */
+/** The settings for requests to one API. */
 export interface Api extends Access {
-  /** Until the provider's headers say otherwise. */
+  /** Requests a minute until the provider's headers report a limit. */
   readonly perMinute: number
   /** Requests in all, repeats included; null: any number. */
   readonly maxRequests: number | null
-  /** The provider's address changed and the user said so. */
+  /** Whether the provider's address changed and the user confirmed it. */
   readonly providerMoved: boolean
-  /** The usual ones unless said. */
+  /** Policy for repeating requests; the usual one by default. */
   readonly retry?: RetryPolicy
-  /** What other connections of the run know of it; nothing unless given. */
+  /** Reachability of the API, shared with other connections of the run; a new one by default. */
   readonly reach?: Reach
-  /** Whether an interrupt lets what is in flight come to its end. */
+  /** Whether requests under way may finish after an interrupt. */
   readonly patient: boolean
 }
 
 /** The dependencies of a job that requests an API. */
 export interface AskingDeps extends JobDeps {
-  /** Milliseconds since 1970, from a clock that does not step back. */
+  /** Returns the current time in milliseconds since 1970, from a clock that does not step back. */
   readonly now: () => number
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>
   /** Aborted by the first interrupt. */
   readonly signal: AbortSignal
   readonly proxy: ProxySettings
-  /** Whether the run's log holds every step, not only requests, answers and commits. */
+  /** Whether the run's log records every step, not only requests, answers and commits. */
   readonly detailedLog?: boolean
 }
 
-/** Callbacks for what happens while a connection is open. */
+/** Callbacks for events while a connection is open. */
 export interface Listeners {
   readonly onAsk: (event: AskEvent) => void
   readonly onSkew: (skew: Skew) => void
@@ -70,19 +73,22 @@ export interface Connection extends Pick<Asker, 'drain' | 'sent'> {
   readonly spool: Spool
   readonly log: RunLog
   readonly ask: AskOne
-  /** Asks at another pace: what has a limit of its own, and whose refusals stop nothing. */
+  /**
+   * Creates a further asker at a different pace, for addresses with a limit of their own, whose refusals stop nothing
+   * else.
+   */
   readonly beside: (perMinute: number, retry: RetryPolicy) => AskOne
-  /** Under whose name answers are committed; null while nobody has answered: silence gives a lake no name. */
+  /** Returns the provider under whose name answers are committed; null before the first answer. */
   readonly provider: () => Provider | null
-  /** What the first answer called its sandbox; undefined before it. */
+  /** Returns the name of the sandbox in the first answer, null if it named none; undefined before that answer. */
   readonly sandbox: () => string | null | undefined
-  /** Why nothing more is asked, in words; null while somebody may answer. */
+  /** Returns the reason, in words, why no further requests are sent; null while an answer is still possible. */
   readonly gaveUp: () => string | null
-  /** Ends every request: nothing is tried again on what is being closed. */
+  /** Ends every request, so that none is repeated on a connection that is being closed. */
   readonly hangUp: () => Promise<void>
 }
 
-/** Where and with which key to ask; what is not set is a mistake of the call. */
+/** Returns the address and the key of an API; a missing one is an error of the command line. */
 export function accessTo(
   name: ApiName,
   settings: Settings,
@@ -99,7 +105,7 @@ export function accessTo(
   })
 }
 
-/** The connections to an API; must be closed. */
+/** Opens the connections to an API; they must be closed. */
 export function httpTo(
   { name, settings, keyHeader, connections, maxBytes }: Access,
   { program, proxy, now }: Pick<AskingDeps, 'program' | 'proxy' | 'now'>,
@@ -111,7 +117,7 @@ export function httpTo(
   return createHttp({ base, key: { name: keyHeader, key }, secrets, userAgent, proxy, now, ...limits })
 }
 
-/** Connects a run with an API and takes everything down again, whatever happens. */
+/** Connects a run with an API, and releases everything afterwards in any case. */
 export async function withConnection<T>(
   run: Run,
   api: Api,
@@ -156,7 +162,10 @@ interface Parts {
   readonly http: Http
 }
 
-/** What nothing depends on is not waited for so long that nobody seems to be there. */
+/**
+ * Longest wait on a further asker, in milliseconds; nothing depends on its answers, so users should not wait for them
+ * long.
+ */
 const besideMs = 30_000
 
 function connectionOf(parts: Parts): Connection {
@@ -241,7 +250,7 @@ interface Who {
   sandbox: string | null | undefined
 }
 
-/** Remembers who answers; another provider than the lake's is refused. */
+/** Records the provider that answers; a provider other than the lake's is refused. */
 function learn({ run, api }: Parts, who: Who, sandbox: string | null): void {
   if (who.provider !== null) return
   const found = providerAt(api.name, accessTo(api.name, api.settings).url, sandbox)
@@ -261,23 +270,23 @@ function logAsking(log: RunLog, event: AskEvent, detailed: boolean): void {
     log.note('waiting', { id, ms: Math.round(event.waitMs), why: event.why })
 }
 
-/** What asking beside a lake needs of the world. */
+/** The dependencies of requests outside of a lake's runs. */
 export interface BesideDeps extends Pick<AskingDeps, 'now' | 'wait' | 'random' | 'signal' | 'proxy' | 'program'> {
   /** A folder for temporary files. */
   readonly temporary: string
 }
 
-/** A way to ask whose bodies are no part of a lake. */
+/** An asker whose bodies do not become part of a lake. */
 export interface Beside {
   readonly ask: AskOne
   /** Requests sent so far, repeats included. */
   readonly sent: () => number
   readonly base: string
-  /** The path of a temporary file. */
+  /** Returns the path of a temporary file. */
   readonly file: (name: string) => string
 }
 
-/** At what pace to ask, under the name of which run, and what is told to do where no address or key is set. */
+/** The pace of such requests, the run to record them under, and the advice if no address or key is set. */
 interface Manner {
   readonly perMinute: number
   readonly retry?: RetryPolicy
@@ -285,7 +294,7 @@ interface Manner {
   readonly next?: string
 }
 
-/** Asks an API for something that no lake has to hold; leaves nothing on the disk. */
+/** Requests an API for data that no lake stores; leaves nothing on the disk. */
 export async function askBeside<T>(
   access: Access,
   deps: BesideDeps,

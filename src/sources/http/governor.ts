@@ -1,6 +1,6 @@
 import { parseHeaderDate } from '../../base/time.ts'
 
-/** Response headers by lower-case name, as they came. */
+/** Response headers by lower-case name, unchanged. */
 export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /** Limits that the headers of an answer report; distances are milliseconds from when it was read, never negative. */
@@ -9,7 +9,7 @@ interface LimitSigns {
   readonly limit: number | null
   /** Requests left in the window; null if not reported. */
   readonly remaining: number | null
-  /** Until the window is reset; null if not reported. */
+  /** Time until the window is reset; null if not reported. */
   readonly resetMs: number | null
   /** `Retry-After`; null if not reported. */
   readonly retryAfterMs: number | null
@@ -17,35 +17,38 @@ interface LimitSigns {
   readonly dailyRemaining: number | null
 }
 
-/** Below this a bare number is a count of seconds left; from here to `unixSeconds` it still is, a long one. */
+/**
+ * Bounds for a bare number in a header: below `unixSeconds` it counts the seconds left, from there on it is a time in
+ * Unix seconds, from `unixMilliseconds` on in milliseconds.
+ */
 const unixSeconds = 1_000_000_000
 const unixMilliseconds = 1_000_000_000_000
 
-/** The first value of a header, or null. */
+/** Returns the first value of a header; null if it is missing. */
 export function header(headers: Headers, name: string): string | null {
   const value = headers[name]
   const first = typeof value === 'string' ? value : value?.[0]
   return first === undefined || first.trim() === '' ? null : first.trim()
 }
 
-/** The `Date` of the answer in milliseconds since 1970, or null where there is none that can be read. */
+/** Reads the `Date` of the answer in milliseconds since 1970; null if it is missing or cannot be read. */
 export function dateOf(headers: Headers): number | null {
   const text = header(headers, 'date')
   return text === null ? null : (parseHeaderDate(text) ?? null)
 }
 
-/** How long the answer lay in a cache, in seconds; 0 where nobody says. */
+/** Reads the time that the answer spent in caches (`Age`), in seconds; 0 if not reported. */
 export function ageOf(headers: Headers): number {
   const text = header(headers, 'age')
   return text !== null && /^\d{1,10}$/.test(text) ? Number(text) : 0
 }
 
-/** Everything an answer says about limits, in all dialects; `now` in milliseconds since 1970. */
+/** Reads everything that an answer reports about limits, in all dialects; `now` in milliseconds since 1970. */
 export function readLimits(headers: Headers, now: number): LimitSigns {
-  // Clocks differ: an absolute instant is measured against the provider's own clock wherever it shows it.
+  // Clocks differ: an absolute time is compared with the provider's own clock if the answer shows it.
   const clock = dateOf(headers) ?? now
   return {
-    // A limit of nothing is none.
+    // A limit of 0 counts as no limit.
     limit: number(headers, 'limit') || null,
     remaining: number(headers, 'remaining'),
     resetMs: distance(rateHeader(headers, 'reset'), clock),
@@ -54,10 +57,13 @@ export function readLimits(headers: Headers, now: number): LimitSigns {
   }
 }
 
-/** No instant beyond the year 9999 can be written down; what is further away, or no instant at all, is that far. */
+/** The last timestamp that can be written, in the year 9999; later or invalid ones are limited to it. */
 const lastMs = Date.UTC(9999, 11, 31)
 
-/** Milliseconds until what the text names: seconds left, Unix seconds or milliseconds, an HTTP date, an ISO date. */
+/**
+ * Returns the milliseconds until the time in a text: seconds left, Unix seconds or milliseconds, an HTTP date, an ISO
+ * date; null for any other text.
+ */
 function distance(text: string | null, clock: number): number | null {
   const far = farTo(text, clock)
   return far === null ? null : Math.min(far, Math.max(0, lastMs - clock))
@@ -85,15 +91,15 @@ function rateHeader(headers: Headers, what: string): string | null {
 
 const number = (headers: Headers, what: string): number | null => leading(rateHeader(headers, what))
 
-/** The leading whole number of `600`, `600;w=60` or `600, 600;w=60`. */
+/** Parses the leading integer of `600`, `600;w=60` or `600, 600;w=60`. */
 function leading(text: string | null): number | null {
   const match = text === null ? null : /^\d{1,15}(?![\d.])/.exec(text)
   return match ? Number(match[0]) : null
 }
 
 /**
- * A step of a request that changes what the governor knows. `at` is in milliseconds since 1970; `ticket` is the number
- * of the request, as `sent` was after it.
+ * A step of a request that changes the governor's state. `at` is in milliseconds since 1970; `ticket` is the number of
+ * the request, as `sent` was after it.
  */
 export type GovernorEvent =
   | { readonly kind: 'request-sent'; readonly at: number }
@@ -113,7 +119,7 @@ const minuteMs = 60_000
 const nearMs = 90_000
 /** A longer window is a quota: spent at the configured rate, then waited for, instead of one request an hour. */
 const quotaMs = 2 * 3_600_000
-/** A wait beyond this is not sat out: the API is parked and the run ends with the time to come back. */
+/** Longest wait that is sat out; for a longer one the API is parked, and the run ends with the time to resume. */
 const parkMs = 900_000
 /** The share of a limit that is used. */
 const share = 0.99
@@ -131,7 +137,8 @@ export interface ConfiguredRate {
 }
 
 /**
- * What is known about the pace of one API: a plain value, changed only by `governor`. Times in milliseconds since 1970.
+ * The known facts about the pace of one API: a plain value, changed only by `governor`. Times in milliseconds since
+ * 1970.
  */
 export interface Governor extends ConfiguredRate {
   /** Requests a `windowMs`, as headers report; null while none did. */
@@ -146,27 +153,30 @@ export interface Governor extends ConfiguredRate {
   readonly allowance: number | null
   /** The number of the newest request that was answered. */
   readonly toldTicket: number
-  /** When the window is reset; null while no header reports it. */
+  /** Time at which the window is reset; null while no header reports it. */
   readonly resetAt: number | null
-  /** Since when `resetAt` stands still. A fixed window's does; a sliding window's or a bucket's moves along. */
+  /**
+   * Time since which `resetAt` is unchanged. That of a fixed window does not change; that of a sliding window or a
+   * bucket moves.
+   */
   readonly resetSince: number
   /** Whether the window is a fixed one; null while unknown. */
   readonly fixed: boolean | null
   /** The time for which the last request was due; null before the first. */
   readonly slot: number | null
-  /** When the first request was sent; null before it. */
+  /** Time of the first request; null before it. */
   readonly firstAt: number | null
   /** Requests left today, as headers report; null while none did. */
   readonly dailyRemaining: number | null
   /** No request is sent before; 0 if none is blocked. */
   readonly blockedUntil: number
-  /** Until when the API is parked, a wait too long to sit out; null if it is not. */
+  /** Time until which the API is parked, because the wait is too long to sit out; null if it is not parked. */
   readonly parkedUntil: number | null
   /** Share of the rate in use after refusals, from 0.01 to 1. */
   readonly factor: number
   /** The share below which the pace recovers quickly: slightly less than the one last refused. */
   readonly ceiling: number
-  /** When `factor` last changed. */
+  /** Time of the last change of `factor`. */
   readonly changedAt: number
   /** Refusals in a row. */
   readonly refusals: number
@@ -174,7 +184,7 @@ export interface Governor extends ConfiguredRate {
   readonly refusedTicket: number
 }
 
-/** A governor that knows only the configured rate, which applies until headers report a limit. */
+/** Creates a governor that knows only the configured rate, which applies until headers report a limit. */
 export function newGovernor({ perMinute }: ConfiguredRate): Governor {
   return {
     perMinute,
@@ -200,7 +210,7 @@ export function newGovernor({ perMinute }: ConfiguredRate): Governor {
   }
 }
 
-/** The state after the event; nothing is changed in place. */
+/** Returns the state after an event; nothing is changed in place. */
 export function governor(state: Governor, event: GovernorEvent): Governor {
   switch (event.kind) {
     case 'request-sent':
@@ -210,7 +220,7 @@ export function governor(state: Governor, event: GovernorEvent): Governor {
     case 'response': {
       const signs = readLimits(event.headers, event.at)
       const landed = { ...state, inFlight: Math.max(0, state.inFlight - 1) }
-      // A limit on one resource says nothing about the pace of the others.
+      // A limit on one resource does not concern the pace of the others.
       if (event.code === 'snapshot_limit') return landed
       const learned = learn(landed, signs, event.at, event.ticket)
       if (event.status === 429) return park(afterRefusal(learned, signs, event), signs, event)
@@ -220,15 +230,17 @@ export function governor(state: Governor, event: GovernorEvent): Governor {
   }
 }
 
-/** Milliseconds until the next request may go out; 0 means now. While parked, the time until `parkedUntil`. */
+/**
+ * Returns the milliseconds until the next request may be sent; 0 means now. While parked, the time until `parkedUntil`.
+ */
 export function nextSlot(state: Governor, now: number): number {
   const due = Math.max(state.blockedUntil, state.parkedUntil ?? 0, paced(state, now))
   return due > now ? Math.ceil(due - now) : 0
 }
 
 /**
- * Until when the API is parked, in milliseconds since 1970; null when it is not. A slot that is further away than
- * anyone sits out is as good as that, whichever answer told of it.
+ * Returns the time until which the API is parked, in milliseconds since 1970; null if it is not. A next slot beyond the
+ * longest wait counts the same, whichever answer caused it.
  */
 export function parkedUntil(state: Governor, now: number): number | null {
   if (state.parkedUntil !== null && state.parkedUntil > now) return state.parkedUntil
@@ -241,8 +253,8 @@ export const currentRate = (state: Governor, now: number): number => minuteMs / 
 
 function afterSending(state: Governor, at: number): Governor {
   const gap = spacing(state, at)
-  // A timer that fires late must not lower the rate: the grid stands still, up to a small debt. It begins with that
-  // debt, so that a few questions need not wait for each other.
+  // A timer that fires late must not lower the rate, so the grid does not move, up to a small debt. It begins with that
+  // debt, so that the first few requests need not wait for each other.
   const debt = Math.min(state.windowMs * 0.005, 3 * gap)
   const due = state.slot === null ? at - debt : Math.min(at, Math.max(state.slot + gap, at - debt))
   return {
@@ -254,7 +266,7 @@ function afterSending(state: Governor, at: number): Governor {
   }
 }
 
-/** The instant at which pacing alone lets the next request go. */
+/** Returns the time at which pacing alone allows the next request. */
 function paced(state: Governor, now: number): number {
   if (state.dailyRemaining !== null && state.inFlight > 0 && state.inFlight >= state.dailyRemaining) {
     return now + spacing(state, now)
@@ -262,11 +274,11 @@ function paced(state: Governor, now: number): number {
   const left = state.allowance === null ? 1 : state.allowance - state.sent
   const isResetKnown = state.resetAt !== null && state.resetAt > now
   if (left <= 0 && isResetKnown && state.fixed === true) return (state.resetAt ?? now) + marginMs
-  // A clock that stepped back must not stop the pace for as long as it stepped.
+  // A clock that stepped back must not delay requests by the size of the step.
   return state.slot === null ? now : Math.min(state.slot, now) + spacing(state, now)
 }
 
-/** Milliseconds between two requests. */
+/** Returns the milliseconds between two requests. */
 function spacing(state: Governor, now: number): number {
   const quota = state.limit !== null && state.windowMs > quotaMs
   const limit = quota ? state.perMinute : (state.limit ?? state.perMinute)
@@ -274,13 +286,13 @@ function spacing(state: Governor, now: number): number {
   const even = windowMs / (limit * share * state.factor)
   if (quota || state.fixed !== true || state.allowance === null || state.resetAt === null) return even
   const left = state.allowance - state.sent
-  // Somebody else uses the same key: what is left of a fixed window is spread over the rest of it.
+  // Others use the same key: the rest of a fixed window's allowance is spread over the rest of its time.
   const rest = state.resetAt - now - 1.5 * marginMs
   return left > 0 && rest > 0 ? Math.max(even, rest / left) : even
 }
 
 function learn(state: Governor, signs: LimitSigns, at: number, ticket: number): Governor {
-  // Answers overtake each other; an old one knows less.
+  // Answers may arrive out of order; an older one knows less.
   if (ticket < state.toldTicket) return state
   const dailyRemaining = signs.dailyRemaining ?? state.dailyRemaining
   const updated = { ...state, toldTicket: ticket, dailyRemaining, ...window(state, signs) }
@@ -289,7 +301,7 @@ function learn(state: Governor, signs: LimitSigns, at: number, ticket: number): 
   return { ...reset, allowance: signs.remaining + ticket }
 }
 
-/** The window is a minute, unless the reset is further away: then it is that long. */
+/** Determines the length of the window: a minute, or the time to the reset if that is further away. */
 function window(state: Governor, signs: LimitSigns): Pick<Governor, 'limit' | 'windowMs'> {
   const limit = signs.limit ?? state.limit
   const far = signs.resetMs !== null && signs.resetMs > nearMs ? signs.resetMs : minuteMs
@@ -303,19 +315,22 @@ function resetting(state: Governor, at: number, resetAt: number): Partial<Govern
   if (Math.abs(resetAt - before) <= wobbleMs) {
     return at - state.resetSince >= 3_000 && resetAt > at ? { fixed: state.fixed ?? true } : {}
   }
-  // Moved before it came, or by less than a window: a place becomes free, the window does not start anew.
+  // It moved before its time, or by less than a window: one place becomes free, and the window does not restart.
   const moves = resetAt > before && (at < before - marginMs || resetAt - before < state.windowMs / 2)
   if (moves) return { resetAt, resetSince: at, fixed: false }
   return { resetAt, resetSince: at }
 }
 
-/** After 429: waits as long as told, backs off where the refusal is not explained by what was used before. */
+/**
+ * Updates the state after a 429: waits as long as the provider demands, and slows down if earlier use does not explain
+ * the refusal.
+ */
 function afterRefusal(state: Governor, signs: LimitSigns, event: { at: number; ticket: number }): Governor {
   const fresh = event.ticket > state.refusedTicket
   const refusals = fresh ? state.refusals + 1 : state.refusals
   const signalledMs = signs.retryAfterMs ?? (signs.resetMs === null ? null : signs.resetMs + marginMs)
   const doubled = Math.min(minuteMs, marginMs * 2 ** (refusals - 1))
-  // Who names a short wait is believed: a few of them at most, however often it refuses.
+  // A provider that names a short wait is believed: at most a few of these waits, however often it refuses.
   const again = signalledMs === null || signalledMs === 0 ? doubled : Math.min(doubled, mostWaits * signalledMs)
   const backoff = signalledMs === null || refusals > 1 ? again : 0
   const blockedUntil = Math.max(state.blockedUntil, event.at + Math.max(signalledMs ?? 0, backoff))
@@ -334,20 +349,20 @@ function afterRefusal(state: Governor, signs: LimitSigns, event: { at: number; t
   }
 }
 
-/** The pace is not cut below what the provider allows itself: one request in each wait that it names. */
+/** Returns the lowest factor of the pace, at which one request is sent in each wait that the provider names. */
 function leastFactor({ limit, windowMs, perMinute }: Governor, waitMs: number | null): number {
   if (waitMs === null || waitMs <= 0) return 0.01
   const allowed = limit === null ? perMinute / minuteMs : limit / windowMs
   return Math.min(1, Math.max(0.01, 1 / waitMs / allowed))
 }
 
-/** A server that says when to come back is obeyed by all. */
+/** Blocks all requests until the time that the server names, if it names one. */
 function hold(state: Governor, signs: LimitSigns, at: number): Governor {
   if (signs.retryAfterMs === null) return state
   return { ...state, blockedUntil: Math.max(state.blockedUntil, at + signs.retryAfterMs) }
 }
 
-/** Slowly back: steps of 5 % up to what was last refused, then of 0.5 %. */
+/** Increases the pace slowly: in steps of 5 % up to the one last refused, then of 0.5 %. */
 function recover(state: Governor, event: { at: number; ticket: number }): Governor {
   const refusals = event.ticket > state.refusedTicket ? 0 : state.refusals
   if (state.factor >= 1 || event.at - state.changedAt < 10_000) return { ...state, refusals }
@@ -355,7 +370,7 @@ function recover(state: Governor, event: { at: number; ticket: number }): Govern
   return { ...state, refusals, factor: Math.min(1, step), changedAt: event.at }
 }
 
-/** A spent quota, or a wait longer than anyone sits out, parks the API. */
+/** Parks the API after a spent quota, or for a wait that is too long to sit out. */
 function park(state: Governor, signs: LimitSigns, event: { at: number; status: number; code?: string | null }) {
   const wait = state.blockedUntil - event.at
   const quota = event.status === 429 && (event.code === 'quota_exceeded' || signs.dailyRemaining === 0)
@@ -365,13 +380,13 @@ function park(state: Governor, signs: LimitSigns, event: { at: number; status: n
   return { ...state, parkedUntil: Math.max(state.parkedUntil ?? 0, until) }
 }
 
-/** The last request of a long window was answered: no need to be refused to know. */
+/** Parks the API once the last request of a long window was answered, without waiting for a refusal. */
 function spent(state: Governor, signs: LimitSigns, at: number): Governor {
   if (signs.remaining !== 0 || signs.resetMs === null || signs.resetMs <= parkMs) return state
-  // A sliding window frees a place long before the reset it shows, unless it is a quota.
+  // A sliding window frees a place long before the reset that it reports, unless it is a quota.
   if (state.fixed === false && state.windowMs <= quotaMs) return state
   return { ...state, parkedUntil: Math.max(state.parkedUntil ?? 0, at + signs.resetMs + marginMs) }
 }
 
-/** Where a daily quota's end is not told, it is taken to be the next midnight UTC. */
+/** Returns the next midnight UTC, which counts as the end of a daily quota if the provider reports none. */
 const nextMidnight = (at: number): number => (Math.floor(at / 86_400_000) + 1) * 86_400_000

@@ -21,10 +21,10 @@ import {
 
 const require = createRequire(import.meta.url)
 
-/** The HTTP client, loaded with the first connection: most commands load this file and request nothing. */
+/** Loads the HTTP client with the first connection, because most commands load this file and request nothing. */
 const loadUndici = (): typeof Undici => require('undici') as typeof Undici
 
-/** The values of the usual proxy variables, where they are set. */
+/** The values of the usual proxy variables that are set. */
 export type ProxySettings = Readonly<Partial<Record<'http' | 'https' | 'all' | 'none', string | undefined>>>
 
 /** The header that carries a provider's key. */
@@ -36,41 +36,39 @@ interface HttpOptions {
   readonly base: string
   /** The header with the key: the only way a key travels. */
   readonly key: { readonly name: KeyHeader; readonly key: string }
-  /** What else must not be written: the keys of this process for other providers, too. */
+  /** Further texts that must not be written: the keys of this process for other providers. */
   readonly secrets: readonly string[]
   readonly userAgent: string
   readonly connections: number
-  /** Where it says nothing: 10 s to connect, 2 min to the first byte, 30 s without a byte, 30 min in all. */
+  /** Time limits; by default 10 s to connect, 2 min to the first byte, 30 s without a byte, 30 min in all. */
   readonly timeouts?: Partial<Timeouts>
-  /**
-   * Bytes a second that a body brings at least, over 30 s; what drips more slowly is given up. Any pace unless said.
-   */
+  /** Minimum bytes per second of a body, over 30 s; a slower one is abandoned. Any rate by default. */
   readonly smallestRate?: number | undefined
-  /** The largest body that is kept, after decompression. */
+  /** Size of the largest body to store, in bytes after decompression. */
   readonly maxBytes: number
   readonly proxy: ProxySettings
-  /** Milliseconds since 1970. */
+  /** Returns the current time in milliseconds since 1970. */
   readonly now: () => number
 }
 
-/** How long each part of one request may take where nobody says otherwise, in milliseconds. */
+/** Default time limits of the parts of one request, in milliseconds. */
 const usualTimeouts = { connectMs: 10_000, firstByteMs: 120_000, idleMs: 30_000, totalMs: 1_800_000, paceMs: 30_000 }
 
 type Timeouts = Readonly<typeof usualTimeouts>
 
-/** One GET. The body of a 200 goes to `file`, which exists afterwards only if the outcome is `body`. */
+/** One GET request. The body of a 200 goes to `file`, which exists afterwards only if the outcome is `body`. */
 export interface HttpRequest {
   readonly url: string
   readonly file: string
   readonly etag?: string | undefined
-  /** What a refusal may name. */
+  /** Parameters that a refusal may name. */
   readonly parameters?: readonly QueryParameter[] | undefined
-  /** The longest wait for the head, where that is less than usual. */
+  /** Longest wait for the headers, if it is shorter than usual. */
   readonly firstByteMs?: number | null | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** An outcome with the head of the answer that led to it; no head where none came. */
+/** An outcome with the status and headers of the answer that led to it; without them if there was no answer. */
 export interface Reply {
   readonly outcome: Outcome
   readonly status: number | null
@@ -85,14 +83,17 @@ export interface Http extends AsyncDisposable {
   readonly close: () => Promise<void>
 }
 
-/** A pool of connections to one provider. What the provider does is an outcome; a disk that fails is thrown. */
+/**
+ * Creates a pool of connections to one provider. The provider's behaviour is returned as an outcome; a failing disk is
+ * thrown.
+ */
 export function createHttp(options: HttpOptions): Http {
   const origin = new URL(options.base).origin
   const all = [options.key.key, ...options.secrets, ...proxySecrets(options.proxy)]
   const secrets = [...new Set(all.filter((secret) => secret.length > 0))]
   const dispatcher = createDispatcher(options)
   const closing = new AbortController()
-  // What is under way then ends as if it had been stopped: nobody shall try it again.
+  // Requests under way then end as stopped, so that they are not repeated.
   const close = async (): Promise<void> => {
     closing.abort()
     await dispatcher.destroy()
@@ -110,7 +111,9 @@ export function createHttp(options: HttpOptions): Http {
 
 const timeoutsOf = (options: Pick<HttpOptions, 'timeouts'>): Timeouts => ({ ...usualTimeouts, ...options.timeouts })
 
-/** Connections to one origin through the proxy that is set for it; none to this machine goes through one. */
+/**
+ * Creates the connections to one origin, through the proxy that is set for it; never through a proxy to this machine.
+ */
 function createDispatcher(options: Pick<HttpOptions, 'base' | 'connections' | 'timeouts' | 'proxy'>): Dispatcher {
   const { protocol } = new URL(options.base)
   const { proxy } = options
@@ -124,7 +127,7 @@ function createDispatcher(options: Pick<HttpOptions, 'base' | 'connections' | 't
     headersTimeout: timeouts.firstByteMs,
     bodyTimeout: timeouts.idleMs,
     connect: { timeout: timeouts.connectMs },
-    // Empty text, not undefined: what is not given must not be looked up in the process's environment.
+    // Empty text, not undefined, so that undici does not look in the process's environment.
     httpProxy: chosen,
     httpsProxy: chosen,
     noProxy: isLoopback(options.base) ? '*' : (proxy.none ?? ''),
@@ -148,7 +151,7 @@ function decodeSafely(text: string): string {
   }
 }
 
-/** The key must never leave for another host, nor stand in an address. */
+/** Refuses a request that would send the key to a different host or contain it in its address. */
 function refuseForeign(url: string, origin: string, secrets: readonly string[]): void {
   if (new URL(url).origin !== origin) {
     throw new LakeError('unexpected', { subject: 'request to a foreign host', expected: origin })
@@ -204,7 +207,7 @@ async function send(
   return { outcome: await land(flight, response, headers, at), status: response.statusCode, headers }
 }
 
-/** What a header says beside a number may be stored: no key may stand in it. */
+/** Redacts keys in headers other than plain numbers, so that they may be stored. */
 function withoutKeys(headers: Headers, secrets: readonly string[]): Headers {
   const clean = (value: string): string => (/^[\s\d.]*$/.test(value) ? value : redact(value, secrets))
   return Object.fromEntries(
@@ -215,7 +218,7 @@ function withoutKeys(headers: Headers, secrets: readonly string[]): Headers {
   )
 }
 
-/** What comes of an answer whose head was read at this instant. */
+/** Determines the outcome of an answer whose headers were read at `at`. */
 async function land(
   flight: Flight,
   { statusCode: status, body }: Dispatcher.ResponseData,
@@ -246,7 +249,7 @@ async function land(
   return { ...verdict, file: flight.request.file, bytes, ...(vain !== undefined && { vain }) }
 }
 
-/** What went wrong below HTTP, in one word for the program and one line for people. */
+/** Determines the outcome of a failure below HTTP, with one word for the program and one line for people. */
 function fault(flight: Flight, error: unknown, status: number | null): Outcome {
   if (flight.request.signal?.aborted) return { kind: 'stopped', by: 'signal' }
   const { code, words } = rootOf(error)
@@ -262,7 +265,7 @@ function fault(flight: Flight, error: unknown, status: number | null): Outcome {
   }
 }
 
-/** The code of the error that all others around it come from, and what it says with it. */
+/** Returns the code of the error that caused all others around it, and its words. */
 function rootOf(error: unknown): { readonly code: string; readonly words: string } {
   const first = error instanceof AggregateError && error.errors.length > 0 ? (error.errors[0] as unknown) : error
   const { code, message } = first as { code?: unknown; message?: unknown }
@@ -289,13 +292,16 @@ function reasonOf(code: string, error: unknown, answered: boolean): AgainReason 
   if (answered) return 'cut'
   if (connectCodes.has(code) || code.startsWith('CERT_') || code.includes('CERT') || code.startsWith('ERR_TLS'))
     return 'connect'
-  // A proxy that refuses the tunnel shows up as an aborted request that nobody aborted.
+  // A proxy that refuses the tunnel appears as an aborted request that this side did not abort.
   if (code === 'UND_ERR_ABORTED') return 'connect'
   if (error instanceof loadUndici().errors.HTTPParserError) return 'protocol'
   return 'reset'
 }
 
-/** Every byte but letters, digits and `-._~` as `%XX`: some would read `+` as a space, and AWS wants all of it so. */
+/**
+ * Encodes every byte except letters, digits and `-._~` as `%XX`: some servers would read `+` as a space, and AWS
+ * requires this form.
+ */
 export function percentEncoded(text: string): string {
   return encodeURIComponent(text).replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
 }
@@ -310,11 +316,11 @@ interface FilePart {
 /** One request whose head and body are the caller's own. */
 export interface Exchange {
   readonly method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
-  /** With the query. */
+  /** Path with the query. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Buffer | FilePart | undefined
-  /** Where the body of a 200 goes; the file is there afterwards only if it came whole. */
+  /** File for the body of a 200; it exists afterwards only if the body was complete. */
   readonly into?: string | undefined
 }
 
@@ -323,10 +329,10 @@ export type ExchangeReply =
   | { readonly kind: 'answer'; readonly status: number; readonly headers: Headers; readonly body: Buffer }
   | { readonly kind: 'fault'; readonly code: string; readonly words: string }
 
-/** What is read into memory of an answer. */
+/** Maximum bytes of an answer that are read into memory. */
 const mostBytes = 1 << 28
 
-/** Sends one request. A disk that fails is thrown; whatever the other side does is returned. */
+/** Sends one request. A failing disk is thrown; anything that the other side does is returned. */
 export type SendExchange = (exchange: Exchange, signal: AbortSignal) => Promise<ExchangeReply>
 
 /** Connects to one origin. */
@@ -351,7 +357,7 @@ function partOf({ file, start, bytes }: FilePart): Readable | Buffer {
   return bytes === 0 ? Buffer.alloc(0) : createReadStream(file, { start, end: start + bytes - 1 })
 }
 
-/** Streams a body into a file and gives no bytes back; a short one leaves no file. */
+/** Streams a body into a file and returns no bytes; an incomplete body leaves no file. */
 async function keep(body: Readable, into: string, headers: Headers): Promise<Buffer> {
   const file = createWriteStream(into, { mode: 0o600 })
   try {

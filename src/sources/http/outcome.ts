@@ -3,16 +3,16 @@ import { redact, withoutHalfKey } from '../../base/secrets.ts'
 import { formatInstant, type Instant, instantOf } from '../../base/time.ts'
 import { ageOf, dateOf, header, type Headers, readLimits } from './governor.ts'
 
-/** The facts of every answer: when it came, how long it took, and the few headers that later stages use. */
+/** The facts of every answer: its time, its duration, and the few headers that later stages use. */
 type Answer = {
   readonly status: number
-  /** When the answer's head was read, in milliseconds since 1970 by the local clock. */
+  /** Time at which the answer's headers were read, in milliseconds since 1970 by the local clock. */
   readonly at: number
-  /** The provider's `Date`, in whole seconds; null where it sent none. */
+  /** The provider's `Date`, in whole seconds; null if it sent none. */
   readonly date: Instant | null
-  /** How long the answer lay in a cache before it came (`Age`), in seconds; 0 where nobody says. */
+  /** Time that the answer spent in caches (`Age`), in seconds; 0 if not reported. */
   readonly age: number
-  /** From sending the request to the end of the body. */
+  /** Time from sending the request to the end of the body. */
   readonly requestMs: number
   readonly etag: string | null
   readonly requestId: string | null
@@ -26,10 +26,10 @@ type Words = {
   readonly code: string | null
 }
 
-/** Why a request is worth repeating. */
+/** Reason for which a request is worth repeating. */
 export type AgainReason = 'status' | 'connect' | 'reset' | 'timeout' | 'cut' | 'protocol'
 
-/** Why a body is of no use: it begins as markup does, or is JSON without anything in it. */
+/** Reason for which a body is useless: it begins as markup does, or is JSON without any content. */
 export type UselessReason = 'a page' | 'nothing'
 
 /** An answer whose body is stored in `file`; `bytes` after decompression. `vain` if the body is of no use. */
@@ -43,16 +43,16 @@ export type BodyOutcome = {
 /** 204. */
 export type NoContentOutcome = { readonly kind: 'no_content' } & Answer
 
-/** 403 (`forbidden`), or 404 and 410 (`gone`). */
+/** A denied request: 403 (`forbidden`), or 404 and 410 (`gone`). */
 export type DeniedOutcome = { readonly kind: 'forbidden' | 'gone' } & Answer & Words
 
 /**
- * Why an answer is too large: its status (413, 414, 504), the byte ceiling, or a compressed body that would fill the
- * disk.
+ * Reason for which an answer is too large: its status (413, 414, 504), the byte limit, or a compressed body that would
+ * fill the disk.
  */
 export type TooLargeReason = 'status' | 'ceiling' | 'bomb'
 
-/** How one request ended. Closed: whoever handles it must handle each kind. */
+/** The outcome of one request. The union is closed: code that handles it must handle each kind. */
 export type Outcome =
   | BodyOutcome
   | NoContentOutcome
@@ -62,9 +62,12 @@ export type Outcome =
   | ({ readonly kind: 'gone' } & Answer & Words)
   /** 400 or 422; `parameter` is the canonical name of the query parameter that the words name, if any. */
   | ({ readonly kind: 'refused'; readonly parameter: string | null } & Answer & Words)
-  /** 413, 414, 504, or a body beyond the byte ceiling (`by`): ask for less; a bomb is no smaller then. */
+  /**
+   * An answer that is too large: 413, 414, 504, or a body beyond the byte limit (`by`). A smaller request may succeed,
+   * unless the body is a bomb.
+   */
   | ({ readonly kind: 'too_large'; readonly by: TooLargeReason } & Answer & Words)
-  /** 429; `waitMs` is what the provider asks for, never shortened; null where it does not say. */
+  /** A 429; `waitMs` is the wait that the provider demands, never shortened; null if it names none. */
   | ({ readonly kind: 'limited'; readonly waitMs: number | null } & Answer & Words)
   /** A spent quota or a very long wait: nothing more is sent before `until` (milliseconds since 1970). */
   | { readonly kind: 'parked'; readonly until: number; readonly words: string; readonly sandbox?: string | null }
@@ -72,18 +75,18 @@ export type Outcome =
       readonly kind: 'again'
       readonly reason: AgainReason
       readonly status: number | null
-      /** The provider's own name of the request, where it gave one. */
+      /** The provider's own name of the request, if it gave one. */
       readonly requestId?: string | null
-      /** The least wait the provider asks for before the next try; null where it does not say. */
+      /** Minimum wait before the next try, as the provider demands it; null if it names none. */
       readonly waitMs: number | null
       readonly words: string
       readonly requestMs: number
     }
-  /** A status that this program has no use for; a redirect shows where it points. */
+  /** A status that this program cannot use; a redirect includes a description of its target. */
   | ({ readonly kind: 'unexpected'; readonly location: string | null } & Answer & Words)
   /**
-   * Not sent, or given up: by the caller's signal, because the run may send no more requests, or because nobody
-   * answers.
+   * A request that was not sent, or was abandoned: by the caller's signal, because the run may send no more requests,
+   * or because the provider does not answer.
    */
   | { readonly kind: 'stopped'; readonly by: 'signal' | 'max_requests' }
   | { readonly kind: 'stopped'; readonly by: 'unreachable'; readonly words: string }
@@ -94,9 +97,9 @@ export interface QueryParameter {
   readonly key: string
 }
 
-/** What `classify` needs in addition to the answer itself. */
+/** The facts that `classify` needs in addition to the answer itself. */
 export interface AnswerContext {
-  /** When the answer's head was read, milliseconds since 1970. */
+  /** Time at which the answer's headers were read, milliseconds since 1970. */
   readonly at: number
   /** Milliseconds since the request was sent. */
   readonly requestMs: number
@@ -106,7 +109,7 @@ export interface AnswerContext {
   readonly parameters: readonly QueryParameter[]
 }
 
-/** A 200 is `body` without its file: whoever streamed it adds `file` and `bytes`. */
+/** The outcome of an answer before its body is stored; the caller adds `file` and `bytes` to a `body`. */
 type Verdict = Exclude<Outcome, { kind: 'body' }> | ({ readonly kind: 'body' } & Answer)
 
 /** Decides on the status alone; `start` is the beginning of the body and only supplies the words. */
@@ -147,7 +150,7 @@ export function classify(status: number, headers: Headers, start: string, contex
   }
 }
 
-/** The part of an outcome that every answer carries; `start` is the beginning of its body. */
+/** Builds the part of an outcome that every answer has; `start` is the beginning of its body. */
 function answerOf(status: number, headers: Headers, start: string, context: AnswerContext): Answer {
   const date = dateOf(headers)
   const clean = (name: string): string | null => {
@@ -166,15 +169,15 @@ function answerOf(status: number, headers: Headers, start: string, context: Answ
   }
 }
 
-/** What an answer's request row keeps of the provider's clock. */
+/** Returns the provider's clock for the answer's request row. */
 export function clockOf(outcome: Outcome): { provider_date?: Instant } {
   return 'date' in outcome && outcome.date !== null ? { provider_date: outcome.date } : {}
 }
 
-/** How many bytes of an error body are worth reading. */
+/** Number of bytes of an error body that are read. */
 export const startBytes = 16_384
 const shownCharacters = 300
-/** At most 300 characters of the text on one line, secrets replaced before anything is cut off. */
+/** Shortens a text to at most 300 characters on one line, after replacing secrets. */
 export function wordsOf(text: string, secrets: readonly string[]): string {
   const line = withoutHalfKey(redact(text, secrets), secrets)
     .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')
@@ -184,13 +187,13 @@ export function wordsOf(text: string, secrets: readonly string[]): string {
     .join('')
 }
 
-/** The error code of a JSON body: `code` at top level, under `error`, or in `errors[0]`. */
+/** Reads the error code of a JSON body: `code` at top level, under `error`, or in `errors[0]`. */
 function codeOf(text: string, secrets: readonly string[]): string | null {
   const code = stringIn(text, [['code'], ['error', 'code'], ['errors', '0', 'code'], ['error']], /^[\w.-]{1,64}$/)
   return code === null ? null : redact(code, secrets)
 }
 
-/** The first of these members of a JSON body that is such a text. */
+/** Returns the first of these members of a JSON body whose text matches; null if there is none. */
 function stringIn(text: string, paths: readonly (readonly string[])[], shape: RegExp): string | null {
   const body = jsonOf(text)
   const found = paths.map((path) => path.reduce<unknown>(member, body))
@@ -202,8 +205,8 @@ function member(value: unknown, key: string): unknown {
 }
 
 /**
- * The parameter that a refusal names: by its own name as a word, or by its key in quotes, before `=`, or after a word
- * such as "parameter"; quotes may be escaped as JSON does. A bare `a` or `i` in a sentence names nothing.
+ * Finds the parameter that a refusal names: by its own name as a word, or by its key in quotes, before `=`, or after a
+ * word such as "parameter"; quotes may be escaped as in JSON. A bare `a` or `i` in a sentence names nothing.
  */
 export function namedParameter(words: string, parameters: readonly QueryParameter[]): string | null {
   const lead = '(?:param(?:eter)?s?|query|field|argument|key)[\\s:]+'
@@ -221,7 +224,7 @@ export function namedParameter(words: string, parameters: readonly QueryParamete
 
 const escape = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-/** Where a redirect points, without host, credentials and query: those may carry a key. */
+/** Describes the target of a redirect without host, credentials and query, which may contain a key. */
 function locationOf(headers: Headers): string | null {
   const location = header(headers, 'location')
   if (location === null) return null
@@ -234,10 +237,10 @@ const largeWords: Partial<Record<TooLargeReason, string>> = {
   bomb: 'a compressed body that would fill the disk',
 }
 
-/** What a request's row says of an answer that brought nothing: what happened, and by which name to ask about it. */
+/** Describes an answer without a usable body for its request row, with the id for questions to the provider. */
 export const describeFailure = (outcome: Outcome): string => `${describeOutcome(outcome)}${requestIdWords(outcome)}`
 
-/** The provider's own name of the request as the end of a sentence; empty where it gave none. */
+/** Formats the provider's own name of the request as the end of a sentence; empty if it gave none. */
 export function requestIdWords(outcome: Outcome): string {
   const id = 'requestId' in outcome ? outcome.requestId : null
   return id ? ` (request id ${id})` : ''
@@ -246,20 +249,23 @@ export function requestIdWords(outcome: Outcome): string {
 const idHeaders = ['x-request-id', 'request-id', 'x-amzn-requestid', 'x-correlation-id', 'cf-ray'] as const
 const idKeys = [['request_id'], ['requestId'], ['error', 'request_id'], ['error', 'requestId']] as const
 
-/** The provider's own name of the request, for its support: from a header, else from the body of a refusal. */
+/**
+ * Finds the provider's own name of the request, for questions to its support: in a header, otherwise in the body of a
+ * refusal.
+ */
 function requestIdOf(headers: Headers, start: string, secrets: readonly string[]): string | null {
   const named = idHeaders.map((name) => header(headers, name)).find((value) => value !== null)
   const requestName = named ?? stringIn(start, idKeys, /^[\w.:/+=-]{1,128}$/)
   return requestName === null || requestName === undefined ? null : wordsOf(requestName, secrets)
 }
 
-/** What to type after an early stop; the instant is that at which a spent quota comes back. */
+/** Returns the advice after an early stop; `resumeAt` is the time at which a spent quota is renewed. */
 export function resumeHint(resumeAt: string | null): string {
   if (resumeAt === null) return 'run the same command again'
   return `the quota is back at ${formatInstant(Math.ceil(instantOf(resumeAt)))}: run the same command then`
 }
 
-/** What a person reads: one line without any secret. */
+/** Describes an outcome for people, in one line without any secret. */
 export function describeOutcome(outcome: Outcome): string {
   switch (outcome.kind) {
     case 'body':

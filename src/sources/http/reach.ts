@@ -3,9 +3,12 @@ import { describeOutcome, type Outcome } from './outcome.ts'
 /** Number of requests, and time, without a useful answer after which a provider counts as unreachable. */
 const mostVain = 20
 const vainMs = 120_000
-/** Who is told how long to wait gets this long afterwards. */
+/** Time for further tries after a wait that the provider demanded, in milliseconds. */
 const afterWaitMs = 60_000
-/** From the third fault in a row on each request waits longer, at most so long. */
+/**
+ * Number of faults in a row that do not slow requests down; after each further one they wait longer, at most
+ * `slowestMs`.
+ */
 const unslowed = 2
 const slowestMs = 5_000
 
@@ -14,21 +17,27 @@ const slowestMs = 5_000
  * milliseconds since 1970.
  */
 export interface Reach {
-  /** Before a request is sent: milliseconds to wait, a landing to wait for, or why nothing is sent any more. */
+  /**
+   * Checks a request before it is sent: returns milliseconds to wait, another request to wait for, or the reason why no
+   * further requests are sent.
+   */
   readonly next: (now: number) => number | Promise<void> | { readonly words: string }
-  /** Milliseconds left in which the first useful answer has to come; null once one came. */
+  /** Returns the milliseconds left for the first useful answer; null after it. */
   readonly leftMs: (now: number) => number | null
   /** Records that a request was sent. */
   readonly sent: () => void
   /** Records how a request ended; null if this side failed. */
   readonly landed: (outcome: Outcome | null, now: number) => void
-  /** Why nothing is sent any more; null while something may be. */
+  /** Returns the reason why no further requests are sent; null while they are. */
   readonly gaveUp: () => string | null
 }
 
-/** A new reach: no answer is known yet. */
+/** Creates a reach without any known answer. */
 export function newReach(): Reach {
-  /** Whether anything useful ever came, faults since, until when they may go on, and until when nobody sends. */
+  /**
+   * Whether any useful answer was received; then the faults since, the time until which they may continue, and the time
+   * before which no request is sent.
+   */
   let answered = false
   let vain = 0
   let until = 0
@@ -49,7 +58,7 @@ export function newReach(): Reach {
     next: (now: number): number | Promise<void> | { readonly words: string } => {
       const many = vain >= mostVain
       const long = vain > 0 && now >= until
-      // Of one that has answered before some paths may fail for good: it gets both.
+      // If the provider has answered before, some paths may fail permanently: both conditions must hold then.
       isTaken ||= answered ? many && long : many || long
       if (isTaken) return { words }
       if (!answered && vain + inFlight >= mostVain) return new Promise((resolve) => void waiting.push(resolve))
@@ -68,7 +77,8 @@ export function newReach(): Reach {
 }
 
 /**
- * What no provider that works would say: a fault of transport or server, a page or nothing, a way to somewhere else.
+ * Whether an outcome shows a provider that does not work: a fault of transport or server, a web page or an empty body,
+ * a redirect.
  */
 function isFault(outcome: Outcome): boolean {
   if (outcome.kind === 'body') return outcome.vain !== undefined
@@ -79,5 +89,5 @@ function isFault(outcome: Outcome): boolean {
   )
 }
 
-/** A limit says nothing of whether anything useful will come. */
+/** Whether an outcome shows a provider that works; a limit shows neither. */
 const isUseful = ({ kind }: Outcome): boolean => kind !== 'limited' && kind !== 'parked' && kind !== 'stopped'

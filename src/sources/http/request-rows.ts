@@ -6,14 +6,14 @@ import { LakeError } from '../../base/errors.ts'
 /** The fields of a request's row that its outcome does not contain. */
 interface Requested extends Pick<RequestRow, 'id' | 'run' | 'api' | 'attempts'> {
   readonly url: string
-  /** When the answer came, milliseconds since 1970. */
+  /** Time of the answer, milliseconds since 1970. */
   readonly at: number
 }
 
-/** What a request was about; a field left out is null. */
+/** The subject of a request; a field that is left out is null. */
 export type About = Partial<Pick<RequestRow, 'series' | 'since' | 'until' | 'credits' | 'points'>>
 
-/** The row of a request, as the ledger keeps it; no key is in an address. */
+/** Builds the row of a request for the ledger; an address never contains a key. */
 export function requestRow({ url, at, ...requested }: Requested, outcome: Outcome, about: About): RequestRow {
   const { pathname, searchParams } = new URL(url)
   return {
@@ -39,16 +39,16 @@ export function requestRow({ url, at, ...requested }: Requested, outcome: Outcom
 /** A request that has its final outcome. */
 export interface AnsweredRequest {
   readonly outcome: Outcome
-  /** When the answer came, milliseconds since 1970. */
+  /** Time of the answer, milliseconds since 1970. */
   readonly at: number
   /** The request as the ledger records it. */
   readonly row: RequestRow
 }
 
-/** Asks one thing until its final outcome. */
+/** Sends one request, with repeats, until its final outcome. */
 export type AskOne = (request: AskRequest, about?: About) => Promise<AnsweredRequest>
 
-/** An asker that gives each outcome with its row, which says how often it was asked. */
+/** Creates an asker that returns each outcome with its row, which includes the number of attempts. */
 export function createRowAsker(
   deps: AskerDeps,
   whose: Pick<RequestRow, 'run' | 'api'>,
@@ -72,17 +72,17 @@ export function createRowAsker(
   return { ...asker, ask }
 }
 
-/** How the asking of a run ended, as scripts read it; names are relied on. */
+/** The end of a run's requests in the form for scripts, which depend on these names. */
 export interface Ended<By extends string = string> {
-  /** Why the run ended early; null if it did not. */
+  /** Reason for ending early; null if the run did not. */
   readonly stopped_by: By | null
-  /** When a spent quota is renewed; null if none is spent. */
+  /** Time at which a spent quota is renewed; null if none is spent. */
   readonly resume_at: string | null
   /** Text of the provider when it ended the run; null if there is none. */
   readonly words: string | null
 }
 
-/** Puts what stopped a run, and until when (Unix milliseconds), in the form for scripts. */
+/** Converts the reason that stopped a run, and its end (Unix milliseconds), to the form for scripts. */
 export function endedBy<By extends string>(
   stop: { readonly by: By; readonly until: number | null; readonly words: string | null } | null,
 ): Ended<By> {
@@ -90,7 +90,10 @@ export function endedBy<By extends string>(
   return { stopped_by, resume_at: until === null ? null : new Date(until).toISOString(), words }
 }
 
-/** The error of a run that ended early, with what to do next; `otherwise` where it was neither its key nor a limit. */
+/**
+ * Builds the error of a run that ended early, with the next step; `otherwise` applies if neither the key nor a limit
+ * was the reason.
+ */
 export function endedEarly(
   api: 'metrics' | 'registry',
   { stopped_by, resume_at, words }: Ended,

@@ -1,6 +1,6 @@
 import type { Outcome } from './outcome.ts'
 
-/** How often and how long one request may be repeated. */
+/** Limits on the repetition of one request. */
 export interface RetryPolicy {
   /** Tries that end in a fault of transport or server, the first one included. */
   readonly attempts: number
@@ -12,7 +12,9 @@ export interface RetryPolicy {
   readonly capMs: number
   /** Tries and backoffs of one request together, milliseconds; waits that the provider dictates do not count. */
   readonly totalMs: number
-  /** As `totalMs`, for a request that ends in faults: a provider that lets others wait is not requested for long. */
+  /**
+   * Limit like `totalMs` for a request that ends in faults; shorter, because the provider does not demand these waits.
+   */
   readonly faultMs: number
 }
 
@@ -26,7 +28,7 @@ export const usualRetries = {
   faultMs: 60_000,
 }
 
-/** What one request has cost so far. */
+/** The cost of one request so far. */
 export interface Tries {
   /** Tries that ended in a fault of transport or server. */
   readonly faults: number
@@ -36,26 +38,26 @@ export interface Tries {
   readonly spentMs: number
 }
 
-/** Before the first try. */
+/** The cost before the first try. */
 export const noTries = { faults: 0, limited: 0, spentMs: 0 }
 
-/** What to do after a try. */
+/** The step after a try: stop, or wait and try again. */
 type Next = { readonly kind: 'stop' } | { readonly kind: 'retry'; readonly waitMs: number; readonly tries: Tries }
 
 /**
- * Whether to try again, and after how long: full jitter (`random` in [0, 1)) on top of what the provider asks for,
- * which is never shortened. Only 429 and faults of transport or server are repeated.
+ * Decides whether to try again, and after how long: full jitter (`random` in [0, 1)) on top of the wait that the
+ * provider demands, which is never shortened. Only 429 and faults of transport or server are repeated.
  */
 export function afterTry(policy: RetryPolicy, tries: Tries, outcome: Outcome, random: () => number): Next {
   if (outcome.kind !== 'again' && outcome.kind !== 'limited') return { kind: 'stop' }
-  // A limited snapshot has a way around it; waiting is the caller's choice.
+  // A limited snapshot can be replaced by the lists; waiting is the caller's choice.
   if (outcome.kind === 'limited' && outcome.code === 'snapshot_limit') return { kind: 'stop' }
   const fault = outcome.kind === 'again' ? 1 : 0
   const faults = tries.faults + fault
   const limited = tries.limited + 1 - fault
   if (faults >= policy.attempts || limited >= policy.limitedAttempts) return { kind: 'stop' }
   const jitter = backoff(policy, fault === 1 ? faults : limited, random)
-  // Who is told how long to wait needs no more than spread on top of it.
+  // After a wait that the provider names, the jitter only spreads the requests.
   const waitMs =
     outcome.kind === 'limited' && outcome.waitMs !== null
       ? Math.min(jitter, Math.max(policy.baseMs, outcome.waitMs))
@@ -65,7 +67,7 @@ export function afterTry(policy: RetryPolicy, tries: Tries, outcome: Outcome, ra
   return { kind: 'retry', waitMs: (outcome.waitMs ?? 0) + waitMs, tries: { faults, limited, spentMs } }
 }
 
-/** Full jitter: anywhere between nothing and the doubled base. */
+/** Returns a backoff with full jitter: anywhere between nothing and the doubled base. */
 function backoff(policy: RetryPolicy, failed: number, random: () => number): number {
   return Math.round(random() * Math.min(policy.capMs, policy.baseMs * 2 ** (failed - 1)))
 }

@@ -3,7 +3,7 @@ import { formatInstant, type Instant } from '../../base/time.ts'
 import type { Reply } from './http.ts'
 import { ageOf, dateOf } from './governor.ts'
 
-/** How far the local clock is from the provider's. */
+/** The difference between the local clock and the provider's. */
 export interface Skew {
   /** Seconds; positive if the local clock is ahead. */
   readonly seconds: number
@@ -13,7 +13,7 @@ export interface Skew {
   readonly provider: Instant
 }
 
-/** Clocks that differ by more are told. */
+/** Difference of the clocks, in seconds, above which it is reported. */
 const reportedSeconds = 600
 /** Clocks that differ by more end a run. */
 export const endingSeconds = 3600
@@ -21,19 +21,23 @@ const lastInstant = Date.UTC(9999, 11, 31) / 1000
 
 /** Dependencies of watching the clocks of a run. */
 interface SkewWatch {
-  /** Microseconds since 1970 by the wall clock, which is what commits are dated by. */
+  /** Returns the microseconds since 1970 by the wall clock, which dates commits. */
   readonly nowMicros: () => number
   /**
-   * Milliseconds since 1970 by the clock that dates answers; it does not step back, nor go on while the machine sleeps.
+   * Returns the time in milliseconds since 1970 by the clock that dates answers; it does not step back, nor run while
+   * the machine sleeps.
    */
   readonly now: () => number
-  /** Whether the lake is synthetic by its ledger; undefined while that says nothing: then the answer tells. */
+  /**
+   * Returns whether the lake is synthetic according to its ledger; undefined if the ledger does not state it yet, so
+   * that the answer decides.
+   */
   readonly synthetic: () => boolean | undefined
   /** Called once a run at most. */
   readonly onSkew: (skew: Skew) => void
 }
 
-/** The head of an answer and what came of it. */
+/** The headers and the outcome of an answer. */
 type Replied = Pick<Reply, 'headers' | 'outcome'>
 
 /**
@@ -60,17 +64,17 @@ export function watchSkew({ nowMicros, now, synthetic, onSkew }: SkewWatch): <T 
 
 const callsItselfSandbox = ({ outcome }: Replied): boolean => 'sandbox' in outcome && outcome.sandbox !== null
 
-/** The clocks in an answer's head against the local one; null where it shows none. */
+/** Compares the clocks in an answer's headers with the local one; null if they show none. */
 function skewOf({ headers, outcome }: Replied, wallAhead: number): Skew | null {
   const date = dateOf(headers)
-  // The head was read before the body, which may have taken long.
+  // The headers were read before the body, which may have taken long.
   if (date === null || !('at' in outcome)) return null
   const local = (outcome.at + wallAhead) / 1000
   const provider = Math.min(lastInstant, Math.floor(date / 1000) + ageOf(headers))
   return { seconds: Math.round(local - provider), local: Math.floor(local), provider }
 }
 
-/** One line with both clocks. */
+/** Formats one line with both clocks. */
 export function describeSkew({ seconds, local, provider }: Skew): string {
   const far = `${Math.abs(seconds)} s ${seconds > 0 ? 'ahead of' : 'behind'}`
   return `the local clock (${formatInstant(local)}) is ${far} the provider's (${formatInstant(provider)})`

@@ -10,22 +10,22 @@ export type AnswerBody = BodyOutcome & Pick<Body, 'lexed'>
 /** One answered request that waits for the next commit. */
 export interface Answered {
   readonly ask: Ask
-  /** Null where nothing was asked. */
+  /** The request; null if none was sent. */
   readonly request: RequestRow | null
-  /** The body to convert; null where the outcome alone settles the window. */
+  /** The body to convert; null if the outcome alone resolves the window. */
   readonly body: AnswerBody | null
   /** The coverage that follows from the outcome alone. */
   readonly coverage: readonly CoverageRow[]
   /** Whether a body of this window was undecodable before. */
   readonly again: boolean
-  /** Whether its parts were asked for instead. */
+  /** Whether its parts were requested instead. */
   readonly cut?: true
 }
 
 /** An answered request that returned a body. */
 export type AnswerWithBody = Answered & { readonly request: RequestRow; readonly body: AnswerBody }
 
-/** Whether there is a body. */
+/** Whether the answer has a body. */
 export function hasBody(answered: Answered): answered is AnswerWithBody {
   return answered.body !== null && answered.request !== null
 }
@@ -34,13 +34,13 @@ export function hasBody(answered: Answered): answered is AnswerWithBody {
 export interface BatchResult {
   readonly version: Version
   readonly coverage: readonly CoverageRow[]
-  /** Each single violation seen, once, also those that were on record already; not those that somebody has accepted. */
+  /** Single violations in the answers, each once, with those already on record; without acknowledged ones. */
   readonly violations: readonly Violation[]
-  /** The ids of incidents of which something was seen, and that nobody has accepted. */
+  /** Ids of the incidents in the answers that no person has acknowledged. */
   readonly incidents: readonly string[]
-  /** How many points that differ or lack it put on record. */
+  /** Number of differing or missing points that it recorded. */
   readonly recorded: number
-  /** The ids of accepted ones that were seen again. */
+  /** Ids of acknowledged violations and incidents in the answers. */
   readonly accepted: readonly string[]
   /** Outcome of each window that a verify compared. */
   readonly verified: readonly Verified[]
@@ -48,7 +48,7 @@ export interface BatchResult {
   readonly unused: ReadonlyMap<string, string>
   /** The answers with a body. */
   readonly answersWithBody: readonly AnswerWithBody[]
-  /** Windows to be asked once more. */
+  /** Windows to request once more. */
   readonly again: readonly Retry[]
 }
 
@@ -61,7 +61,7 @@ export interface Retry {
   readonly doubted: AnswerWithBody | null
 }
 
-/** An answer for a window that has none of its own. */
+/** Builds an answer for a window that has none of its own. */
 export function withoutAnswer(ask: Ask, coverage: readonly CoverageRow[], request: RequestRow | null = null): Answered {
   return { ask, request, body: null, coverage, again: false }
 }

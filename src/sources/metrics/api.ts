@@ -11,13 +11,13 @@ import type { Window } from '../../base/windows.ts'
 interface MetricsAsk {
   readonly endpoint: Endpoint
   readonly series: Series
-  /** Null asks for the whole series; only endpoints that take since and until are given one. */
+  /** The requested range; null for the whole series. Only endpoints that take since and until have one. */
   readonly window: Window | null
 }
 
 /**
- * The address of a request. `base` is what stands before the prefix, with or without a closing slash. Parameters appear
- * only where the endpoint takes them; the key never does, and Unix time is the default form of timestamps.
+ * Builds the address of a request. `base` is the address before the prefix, with or without a closing slash. It
+ * contains a parameter only if the endpoint takes it, and never the key; timestamps are Unix times by default.
  */
 export function metricsUrl(base: string, wire: Wire, ask: MetricsAsk): string {
   const { endpoint, series, window } = ask
@@ -35,31 +35,34 @@ export function metricsUrl(base: string, wire: Wire, ask: MetricsAsk): string {
   return `${pathUrl(base, wire, endpoint.ask)}?${encoded.join('&')}`
 }
 
-/** The address of the listing of assets. */
+/** Returns the address of the listing of assets. */
 export const assetsUrl = (base: string, wire: Wire): string => pathUrl(base, wire, wire.assetsPath)
 
-/** The address of the metadata of a path as the provider spells it. */
+/** Returns the address of the metadata of a path in the provider's spelling. */
 export function metadataUrl(base: string, template: string, path: string): string {
   return `${base.replace(/\/+$/, '')}${template.replace('{path}', () => encodePath(path))}`
 }
 
-/** Every query parameter by the program's name and its key, for reading what a refusal names. */
+/** Lists every query parameter by the program's name and its key, to recognise those that a refusal names. */
 export function knownParameters(wire: Wire): { name: string; key: string }[] {
   return queryKeys.map((name) => ({ name, key: wire.queryKeys[name] }))
 }
 
-/** Whom to ask, and how things are spelt there. */
+/** The settings of the metrics API, and the catalogue with its spelling. */
 export interface MetricsProvider {
   readonly settings: Settings
   readonly catalogue: Catalogue
 }
 
-/** How the metrics API is spoken to; `maxBytes` is of what no lake has to hold unless said. */
+/**
+ * Returns the access to the metrics API; `maxBytes` limits a body, by default to that of a request outside of a lake's
+ * runs.
+ */
 export function metricsAccess({ settings }: MetricsProvider, maxBytes = 50_000_000): Access {
   return { name: 'metrics', settings, keyHeader: 'X-Api-Key', connections: settings.metrics.concurrency, maxBytes }
 }
 
-/** An address as logs, errors and the ledger may show it: no credentials, no key parameters, no secrets. */
+/** Redacts an address for logs, errors and the ledger: no credentials, no key parameters, no secrets. */
 export function shownUrl(url: string, secrets: readonly string[]): string {
   return redact(url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/?#]*@/i, '$1'), secrets)
 }

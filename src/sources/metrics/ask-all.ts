@@ -10,7 +10,7 @@ import { type Retry, type Answered, type AnswerWithBody, hasBody } from './answe
 export interface AnswerSink {
   /** Requests under way at a time. */
   readonly concurrency: number
-  /** Commits a batch; returns the windows that are to be asked once more. */
+  /** Commits a batch; returns the windows to request once more. */
   readonly commitNow: (batch: readonly Answered[]) => Promise<readonly Retry[]>
   /** Measures how long the reading of bodies takes. */
   readonly during: During
@@ -18,22 +18,21 @@ export interface AnswerSink {
   readonly onSettled: (ask: Ask) => void
 }
 
-/** A batch is committed when it holds so many bodies and the first of them has waited so long, */
+/** Number of bodies at which a batch is committed if the first of them has waited for `batchMs`. */
 const batchBodies = 200
 const batchMs = 10_000
-/** or when it holds so many bodies. */
+/** Number of bodies at which a batch is committed in any case. */
 const mostBodies = 2000
-/** While others let wait, what has come is committed once nothing more came for so long. */
+/** Time without a further answer after which waiting answers are committed, in milliseconds. */
 const quietMs = 10_000
-/**
- * A batch is committed when it holds so many bytes: what is in memory at a time depends on that, not on how much is
- * fetched.
- */
+/** Bytes at which a batch is committed; this limits the memory in use, however much is fetched. */
 export const batchBytes = 16_000_000
 /** Maximum number of batches that wait for their commit; then requests wait, too. */
 const mostBatches = 2
 
-/** Asks all windows, the first one alone because it teaches most; commits whenever enough has come. */
+/**
+ * Requests all windows, the first one alone because its answer shows the most; commits whenever enough answers wait.
+ */
 export async function askAll(asking: Asking, asks: readonly Ask[], to: AnswerSink): Promise<void> {
   const batches = batching(asking, to)
   const bringOne = async (ask: Ask, before?: Retry): Promise<void> => {
@@ -64,7 +63,7 @@ export async function askAll(asking: Asking, asks: readonly Ask[], to: AnswerSin
   }
 }
 
-/** Gathers answers and has them committed, one batch after the other, while others are asked. */
+/** Collects answers and commits them, one batch after the other, while further windows are requested. */
 function batching(asking: Pick<Asking, 'now' | 'state'>, { commitNow }: AnswerSink) {
   let waiting: Answered[] = []
   let since = 0
@@ -73,7 +72,7 @@ function batching(asking: Pick<Asking, 'now' | 'state'>, { commitNow }: AnswerSi
   let ahead = 0
   let hasFailed = false
   const flush = async (): Promise<void> => {
-    // Of a run that is stopped nothing is asked once more: what could not be decoded is judged as it is.
+    // In a stopped run nothing is requested again: an undecodable body is judged as it is.
     const batch = asking.state.stopped === null ? waiting : waiting.map((answer) => ({ ...answer, again: true }))
     waiting = []
     ahead++
@@ -93,11 +92,11 @@ function batching(asking: Pick<Asking, 'now' | 'state'>, { commitNow }: AnswerSi
     })
   }
   return {
-    /** Fails where a batch could not be committed: nothing more is asked then. */
+    /** Throws if a batch could not be committed; no further window is requested then. */
     check: async () => (hasFailed ? await committing : undefined),
     take: async (answers: readonly Answered[]): Promise<void> => {
       arrivals++
-      // Only now: while it was asked, the batch may have been handed over and replaced.
+      // Set only now: while this window was requested, the batch may have been committed and replaced.
       if (waiting.length === 0) since = asking.now()
       waiting.push(...answers)
       const bytes = waiting.reduce((sum, { body }) => sum + (body?.bytes ?? 0), 0)
@@ -109,7 +108,7 @@ function batching(asking: Pick<Asking, 'now' | 'state'>, { commitNow }: AnswerSi
       } else if (!armed) flushOnceQuiet()
     },
     flush,
-    /** What is to be asked once more of all that was committed. */
+    /** Returns, and forgets, the committed windows to request once more. */
     again: () => again.splice(0),
     end: async (): Promise<void> => {
       forget()
@@ -118,7 +117,7 @@ function batching(asking: Pick<Asking, 'now' | 'state'>, { commitNow }: AnswerSi
   }
 }
 
-/** Lexes the bodies of answers: there is time for that while others are requested. */
+/** Lexes the bodies of answers; there is time for it while other windows are requested. */
 async function lexed(during: During, answers: readonly Answered[]): Promise<Answered[]> {
   const lex = async ({ body, ...answer }: Answered): Promise<Answered> =>
     body === null
@@ -127,7 +126,7 @@ async function lexed(during: During, answers: readonly Answered[]): Promise<Answ
   return await during('reading', async () => await Promise.all(answers.map(lex)))
 }
 
-/** The second answer; where there is none that can be compared the first one, doubted as it is. */
+/** Chooses the second answer; the first one, despite the doubt, if the second cannot be compared. */
 function eitherOf(doubted: AnswerWithBody, second: readonly Answered[]): Answered[] {
   const requestAlone = (answer: Answered): Answered => ({ ...answer, body: null, coverage: [] })
   if (second.some(hasBody)) return [requestAlone(doubted), ...second]

@@ -28,7 +28,7 @@ import { type AskedAt, halve, knownAt, settleFailure, settleRefusal, settleWhole
 import { day, end, type Instant, longestSeconds, step, type Weekday } from '../../base/time.ts'
 import type { Window } from '../../base/windows.ts'
 
-/** What requesting the windows of a plan needs, and what the run has learned. */
+/** The dependencies of requesting the windows of a plan, and what the run has learned so far. */
 export interface Asking {
   /** Id of the run. */
   readonly run: string
@@ -39,7 +39,7 @@ export interface Asking {
   readonly connection: Pick<Connection, 'ask' | 'base' | 'drain'> & { readonly spool: Pick<Spool, 'file'> }
   readonly tell: (event: IngestEvent) => void
   readonly tally: Pick<RunTally, 'answered'>
-  /** Milliseconds since 1970. */
+  /** Returns the current time in milliseconds since 1970. */
   readonly now: () => number
   readonly state: AskingState
 }
@@ -50,8 +50,8 @@ const mostHalvings = 12
 const halvingsAfterFaults = 2
 
 /**
- * Asks one window until it is answered, halving where the provider wants less; every part comes back as an
- * answer to commit. An interrupted or refused run gives nothing for what was not asked.
+ * Requests one window until it is answered, in halves if the provider demands less; each part is returned as an answer
+ * to commit. A run that is interrupted or refused returns nothing for windows that were not requested.
  */
 export async function askWindow(asking: Asking, ask: Ask, again: boolean, depth = 0): Promise<Answered[]> {
   const { probes } = asking.state
@@ -78,7 +78,7 @@ async function askNow(asking: Asking, ask: Ask, again: boolean, depth: number): 
 
 type Sending = Pick<Reply, 'ask' | 'again' | 'depth'>
 
-/** One request with its final outcome, in so many attempts at most; null where the run sends no more. */
+/** Sends one request, with at most `attempts` tries, and returns its final outcome; null if the run sends no more. */
 async function send(asking: Asking, sending: Sending, attempts?: number): Promise<Reply | null> {
   const { state, purpose } = asking
   const { ask } = sending
@@ -106,7 +106,7 @@ function comparesNothing(asking: Pick<Asking, 'ledger' | 'purpose'>, ask: Ask): 
   return asking.purpose.name === 'verify' || knownOf(asking, ask).points > 0
 }
 
-/** What the ledger says of a series now: a failure takes nothing of it away, and a refusal is judged by it. */
+/** Reads the ledger's present record of a series: a failure removes nothing from it, and a refusal is judged by it. */
 function knownOf({ ledger }: Pick<Asking, 'ledger'>, { series: { id } }: Ask): SeriesRecord {
   const coverage = loadCoverage(ledger, [id]).get(id) ?? []
   const points = storedSeries(ledger, [id]).get(id)?.points ?? 0
@@ -155,15 +155,18 @@ async function answer(asking: Asking, reply: Reply): Promise<Answered[]> {
   }
 }
 
-/** So many bytes no point takes: a body beyond the ceiling that holds fewer points is no list of them. */
+/**
+ * Bytes that no single point needs: a body beyond the limit with fewer points than this implies is not a list of
+ * points.
+ */
 const pointBytes = 1_000_000
 
-/** Whether asking for less would bring as much again: one such body is enough to judge. */
+/** Whether a smaller request would return as many bytes again, so that one such body is enough to judge. */
 function isAbsurd(ask: Ask, by: TooLargeReason): boolean {
   return by === 'bomb' || (by === 'ceiling' && ask.points * pointBytes < maxBodyBytes)
 }
 
-/** An answer without content as the list without points that it stands for. */
+/** Writes an answer without content as a body with an empty list of points. */
 async function emptyBody(
   { connection }: Pick<Asking, 'connection'>,
   { row }: Reply,
@@ -179,12 +182,12 @@ function refusedPart(asking: Pick<Asking, 'ledger' | 'settings'>, reply: Reply, 
   return answered(reply, settleRefusal(reply.ask, refused, storedRecord, askedOf(asking, reply)))
 }
 
-/** The key under which a path is closed to series like this one. */
+/** Returns the key under which a path is closed to series like this one. */
 function pathKey(asking: Pick<Asking, 'ledger'>, ask: Ask): string {
   return `${knownOf(asking, ask).points > 0 ? 'held' : 'new'} ${ask.endpoint.path}`
 }
 
-/** What a refusal closes for the rest of the run. */
+/** The key of a refusal that applies to the rest of the run. */
 interface Closing {
   /** Key in `closed`. */
   readonly key: string
@@ -192,9 +195,9 @@ interface Closing {
 }
 
 /**
- * What a 403 or 404 closes. A 403 closes the path, but of series with points only that one if others of the path are
- * answered. A 404 closes the series; it closes the path once enough different series answer it and none answers
- * otherwise.
+ * Determines what a 403 or 404 closes. A 403 closes the path; for a series with points only this series, if others of
+ * the path are answered. A 404 closes the series, and the path once enough different series return it and none is
+ * answered.
  */
 function closing(asking: Pick<Asking, 'ledger' | 'state'>, ask: Ask, { kind, words }: DeniedOutcome): Closing {
   const { id } = ask.series
@@ -215,7 +218,7 @@ function answersOthers({ state }: Pick<Asking, 'state'>, { series: { id }, endpo
   return [...state.answering].some((seriesId) => seriesId !== id && seriesId.startsWith(`${endpoint.path}|`))
 }
 
-/** The paths of which the lake has points: the provider has them, whatever it answers to a further series. */
+/** Returns the paths with stored points: the provider has them, whatever it answers for a further series. */
 function storedPaths({ state, ledger }: Pick<Asking, 'ledger' | 'state'>): ReadonlySet<string> {
   state.storedPaths ??= new Set(
     [...storedSeries(ledger).values()].flatMap((series) => (series.points > 0 ? [series.metric] : [])),
@@ -232,7 +235,7 @@ function closedFor(asking: Pick<Asking, 'ledger' | 'state'>, ask: Ask): RefusedA
   return closed.get(ask.series.id) ?? closed.get(pathKey(asking, ask)) ?? closed.get(`held ${ask.endpoint.path}`)
 }
 
-/** A window of at most so many points is short: its length is no reason to refuse it. */
+/** Maximum number of points of a short window, whose length is no reason to refuse it. */
 const shortPoints = 100
 const probePoints = 10
 
@@ -241,7 +244,7 @@ function isShort({ window, points, endpoint }: Ask): boolean {
   return window === null || !endpoint.since || !endpoint.until || points <= shortPoints
 }
 
-/** Whether the window is not worth halving: what it holds is less than what finding the border costs. */
+/** Whether halving the window is not worth it: its points are fewer than the search for the border costs. */
 function isSmall({ window, points, endpoint }: Ask): boolean {
   return window === null || !endpoint.since || !endpoint.until || points <= probePoints
 }
@@ -251,17 +254,21 @@ function isRecentWindow({ window, interval }: Ask, now: Instant): boolean {
   return window === null || now - window.until <= Math.max(90 * day, 10 * longestSeconds(interval))
 }
 
-/** The shortest and newest window that the provider should have, to learn what was refused: the series or the range. */
+/**
+ * Returns the shortest and newest window that the provider should have, to learn whether the series or the range was
+ * refused.
+ */
 function probeOf(ask: Ask, now: Instant, weekStart: Weekday): Ask {
   const { final } = horizonOf(ask.endpoint, ask.interval, now, weekStart)
   const window = { since: step(final, ask.interval, -probePoints), until: final }
-  // It settles what it brings; what it is refused is final by the window that it was asked for.
+  // It resolves only what it returns; a refusal is resolved by the window of the original request.
   return { ...ask, window, settles: { since: window.since, until: window.since }, points: probePoints }
 }
 
 /**
- * A 400 is about the whole series only once a short recent window was refused, too; a long window of a series that is
- * answered is halved, the newer half first, and what lies before a short refused part counts as refused with it.
+ * Handles a 400. It concerns the whole series only once a short recent window was refused, too. A long window of a
+ * series that is answered is halved, the newer half first; everything before a short refused part counts as refused
+ * with it.
  */
 async function afterRefusal(asking: Asking, reply: Reply, providerWords: string): Promise<Answered[]> {
   const { ask, depth } = reply
@@ -275,7 +282,7 @@ async function afterRefusal(asking: Asking, reply: Reply, providerWords: string)
       state.closed.set(id, seriesRefusal)
     else parts.push(...(await askWindow(asking, probeOf(ask, at, weekStart), reply.again, depth + 1)))
     if (state.closed.has(id)) return [...parts, refusedPart(asking, reply, seriesRefusal)]
-    // What the refusal is about is not known: asked again with the next run.
+    // The subject of the refusal is unknown: the next run requests it again.
     if (!state.answering.has(id)) return state.stopped === null ? [...parts, failed(asking, reply)] : parts
   }
   const two = isSmall(ask) || depth >= mostHalvings ? null : halve(ask)
@@ -289,14 +296,16 @@ async function afterRefusal(asking: Asking, reply: Reply, providerWords: string)
   return parts
 }
 
-/** Whether less may go where so much did not: not where the connection failed, nor where little was asked. */
+/**
+ * Whether a smaller request may succeed after a failure: not if the connection failed, nor if the request was small.
+ */
 function isOfSize(
   { purpose, state }: Pick<Asking, 'purpose' | 'state'>,
   { ask, depth }: Reply,
   reason: AgainReason,
 ): boolean {
   if (depth >= halvingsAfterFaults || isShort(ask)) return false
-  // Where nobody is answered it is not the window; whoever comes back in minutes finds out then.
+  // If no series is answered, the window is not the cause; a run that is repeated in minutes notices then.
   if (purpose.polls === true && state.answering.size === 0) return false
   return reason === 'status' || reason === 'timeout' || reason === 'cut'
 }
@@ -317,7 +326,10 @@ async function halvesOnce(asking: Asking, reply: Reply): Promise<Answered[] | nu
   return parts
 }
 
-/** Halves until the provider takes them; the rest is not tried where not even the smallest of a series is answered. */
+/**
+ * Requests halves of a window until the provider answers them; the rest is not tried if not even the smallest window of
+ * a series is answered.
+ */
 async function halves(asking: Asking, reply: Reply, most: number): Promise<Answered[] | null> {
   const two = reply.depth < most ? halve(reply.ask) : null
   if (two === null) return null
@@ -330,7 +342,7 @@ async function halves(asking: Asking, reply: Reply, most: number): Promise<Answe
   return [failed(asking, reply), ...parts.map((part) => ({ ...part, coverage: [], cut: true as const }))]
 }
 
-/** What an outcome says about more than its own window. */
+/** Records what an outcome shows about more than its own window. */
 function learn(asking: Pick<Asking, 'connection' | 'ledger' | 'state' | 'wire'>, ask: Ask, outcome: Outcome): void {
   const { state } = asking
   const stop = (by: StoppedBy, words: string | null, until: number | null = null) => {
@@ -352,12 +364,15 @@ function learn(asking: Pick<Asking, 'connection' | 'ledger' | 'state' | 'wire'>,
   const isConnectionLost = outcome.kind === 'again' && outcome.reason === 'connect'
   state.unreachable = isConnectionLost ? state.unreachable + 1 : 0
   if ('status' in outcome && outcome.status !== null) state.reached = true
-  // Nobody there from the beginning: no reason to try all the others, too.
+  // If there was no connection from the beginning, the other requests are not tried either.
   if (state.unreachable >= (state.reached ? patience : 1)) stop('unreachable', describeOutcome(outcome))
   firstLessons(asking, ask, outcome, stop)
 }
 
-/** A refused parameter at once, or nothing but 403, is a mistake of the whole configuration. */
+/**
+ * Stops the run on a mistake of the whole configuration: a refused parameter in the first answer, or no answers but
+ * 403.
+ */
 function firstLessons(
   { state, wire }: Pick<Asking, 'state' | 'wire'>,
   ask: Ask,
@@ -377,7 +392,7 @@ function firstLessons(
       next: `set metrics.query_keys (it says: ${outcome.words})`,
     })
   }
-  // That a path is refused which was before says nothing of the key, unless it is one that had points.
+  // A repeated refusal of a path shows nothing about the key, unless the series had points.
   if (outcome.kind === 'forbidden' && ask.refused !== 'new') {
     first.forbidden++
     first.paths.add(ask.endpoint.path)
@@ -395,7 +410,7 @@ function urlOf({ wire, settings, connection }: Pick<Asking, 'wire' | 'settings' 
   })
 }
 
-/** The window as a provider is asked for it whose `t` are ends: that of the ends of its intervals. */
+/** Converts the window for a provider whose `t` are interval ends: to the ends of its intervals. */
 function endsOf({ window, interval }: Ask): Window | null {
   return window && { since: end(window.since, interval), until: end(window.until, interval) }
 }
@@ -404,7 +419,7 @@ function answered(reply: Reply, coverage: readonly CoverageRow[], body: AnswerBo
   return { ask: reply.ask, request: reply.row, body, coverage, again: reply.again }
 }
 
-/** An answer whose parts are asked for instead. */
+/** Builds an answer whose parts are requested instead. */
 const cut = (reply: Reply): Answered => ({ ...answered(reply, []), cut: true })
 
 function failed(asking: Pick<Asking, 'ledger' | 'settings'>, reply: Reply): Answered {
@@ -420,7 +435,7 @@ function unasked(asking: Asking, ask: Ask, refused: RefusedAsk): Answered {
   const row = { ...requestRow(requested, outcome, aboutOf(ask)), outcome: 'not requested' }
   const coverage = settleRefusal(ask, refused, knownOf(asking, ask), askedOf(asking, { at, row, outcome }))
   if (ask.refused === undefined) return withoutAnswer(ask, coverage, row)
-  // A path that is tried daily would add as many rows of requests daily as it has assets.
+  // A path that is tried daily would add a request row per asset every day.
   return withoutAnswer(
     ask,
     coverage.map((row) => ({ ...row, request: null })),

@@ -21,21 +21,21 @@ import { suggestion } from '../../base/suggestion.ts'
 import { day, formatDate, type Micros } from '../../base/time.ts'
 import { assetsUrl, metadataUrl } from './api.ts'
 
-/** What the listing of assets is asked and stored with. */
+/** The dependencies of requesting and storing the listing of assets. */
 interface Listing {
   readonly run: Pick<Run, 'id' | 'ledger'>
   readonly input: { readonly catalogue: Catalogue; readonly providerMoved: boolean }
   readonly deps: CommitDeps
   readonly connection: Connection
   readonly engine: () => Promise<Engine>
-  /** By a limit of its own: its refusals stop nothing. */
+  /** Sends a request under a limit of its own; its refusals stop nothing else. */
   readonly ask: AskOne
 }
 
 const fact = 'metrics.assets'
 const largestListing = 100_000_000
 
-/** Whether the listing was not asked within the last day. */
+/** Whether the listing was last requested more than a day ago, or never. */
 export function isListingDue(ledger: Ledger, nowMicros: number): boolean {
   const lastRequest = storedPassing(ledger, fact)
   return lastRequest === undefined || Math.abs(nowMicros - lastRequest.at) >= day * 1_000_000
@@ -52,7 +52,7 @@ export interface ListingAnswer {
   readonly version: Version | null
 }
 
-/** Requests the listing of assets once and stores what is new or changed in it; no answer of it is a failure. */
+/** Requests the listing of assets once, and stores new or changed assets; a missing answer is not a failure. */
 export async function refreshAssets(listing: Listing): Promise<ListingAnswer> {
   const { run, input, deps, connection, engine, ask } = listing
   const { ledger } = run
@@ -93,7 +93,7 @@ export async function refreshAssets(listing: Listing): Promise<ListingAnswer> {
 
 /** The provider's description of its assets, and the request for it as the ledger records it. */
 interface DescribedAssets {
-  /** By id; none if the provider has no description that can be read. */
+  /** Assets by id; empty if the provider has no readable description. */
   readonly assets: ReadonlyMap<string, ListedAsset>
   readonly row: RequestRow
 }
@@ -131,7 +131,7 @@ export function wantsListing(selections: readonly Selection[]): boolean {
   return selections.some(({ assets }) => assets.includes('*'))
 }
 
-/** The selections with every `'*'` among the assets replaced by what the stored listing names. */
+/** Replaces every `'*'` among the assets of selections by the names in the stored listing. */
 export async function withListedAssets(selections: readonly Selection[], ledger: Ledger | null) {
   if (!wantsListing(selections)) return selections
   const listed = ledger === null ? [] : await listedIds(ledger)
@@ -148,7 +148,7 @@ export async function withListedAssets(selections: readonly Selection[], ledger:
   )
 }
 
-/** Null for a selection of all assets, whose listing nobody has. */
+/** Returns null if the work fails because a selection of all assets needs a listing that is not available. */
 export async function unlessUnlisted<T>(work: Promise<T>): Promise<T | null> {
   return await work.catch((error: unknown) => {
     if (error instanceof LakeError && error.kind === 'usage') return null
@@ -157,8 +157,8 @@ export async function unlessUnlisted<T>(work: Promise<T>): Promise<T | null> {
 }
 
 /**
- * Refuses an asset of which a lake has no point, and which its listing of the provider's assets lacks but names one
- * that is near: nobody is asked for a slip of the pen.
+ * Refuses an asset without points in the lake that is missing from the stored listing of the provider's assets but
+ * similar to one in it; a probable typing error is not requested.
  */
 export async function refuseSlips(root: string, assets: readonly string[]): Promise<void> {
   if (!isBegun(root)) return
@@ -184,7 +184,7 @@ async function listedIds(ledger: Ledger): Promise<string[]> {
   return [...(await loadAssets(ledger, engine)).keys()]
 }
 
-/** The newest record of each stored asset as canonical JSON text, in the order of first sight. */
+/** Loads the newest record of each stored asset as canonical JSON text, in the order of first appearance. */
 async function loadAssets(ledger: Ledger, engine: Engine): Promise<Map<string, string>> {
   const files = liveFiles(ledger, { table: 'metric_assets' }).map((file) => inLake(ledger.root, file.path))
   if (files.length === 0) return new Map()
@@ -229,7 +229,7 @@ type Chains = Catalogue['chains']
 interface ListedAsset {
   readonly id: string
   readonly symbol: string | null
-  /** Contracts of the asset, where the listing carries them. */
+  /** Contracts of the asset; null if the listing has none. */
   readonly addresses: readonly { readonly chain_id: string; readonly address: string }[] | null
   /** The row as it was listed. */
   readonly record: unknown
@@ -237,8 +237,8 @@ interface ListedAsset {
 
 /**
  * Reads a listing of assets: an array of ids, of objects with `id` or `symbol`, or such an array under `data` or
- * `assets`. Rows without a name are passed over, the first of equal ids stands; null for any other text. Contracts get
- * the registry's id of their chain where `chains` has it, else the name that the listing gives.
+ * `assets`. Rows without a name are skipped, the first of equal ids counts; null for any other text. Contracts get the
+ * registry's id of their chain if `chains` has it, otherwise the name in the listing.
  */
 export function readAssets(text: string, chains: Chains = new Map()): ListedAsset[] | null {
   const list = listIn(jsonOf(text))
@@ -280,7 +280,7 @@ function addressesOf(row: Readonly<Record<string, unknown>>, chains: Chains): Li
   return named.length === 0 ? null : named
 }
 
-/** A list of contracts, or an object from chain to address. */
+/** Reads contracts from a list, or from an object that maps chains to addresses. */
 function contractsIn(value: unknown): { chain_id: string; address: string }[] {
   if (Array.isArray(value)) return value.map((row) => contractOf(row, null)).filter((row) => row !== null)
   if (!isObject(value)) return []

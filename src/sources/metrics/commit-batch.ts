@@ -36,14 +36,16 @@ import { knownAt, coverageFromBody, settleFailure } from './settle.ts'
 import { keepingProven, onlyMissing, unusedOf, verifiedRows } from './verify-findings.ts'
 import { incidentOf, type Standing, standingDifferences } from '../../lake/ledger/differences.ts'
 
-/** What a judgement depends on: `recorded` is how many the run put on record before. */
+/** The facts on which a judgement depends; `recorded` is the number of differences that the run recorded before. */
 interface Judging {
   readonly recorded: number
   readonly at: Micros
   readonly intervalOf: (request: string | null) => Interval
 }
 
-/** What is put on record of it: single findings, or, where there are many at once, an incident of the day. */
+/**
+ * Decides how differences are recorded: as single findings or, if there are many at once, as an incident of the day.
+ */
 export function judgeDifferences(
   ledger: Ledger,
   { fresh, noted, statuses }: BatchDifferences,
@@ -76,7 +78,7 @@ export function judgeDifferences(
   }
 }
 
-/** What of a window is still missing, with the instant at which it was seen first. */
+/** Returns the parts of a window that are still missing, with the time at which they were first found missing. */
 function leftOf(standing: Standing, points: readonly ConflictStatus[]): Violation[] {
   if (standing.until === undefined) return []
   const remaining: Violation[] = []
@@ -94,7 +96,10 @@ function leftOf(standing: Standing, points: readonly ConflictStatus[]): Violatio
   return remaining
 }
 
-/** What passed, as short as it can be said: where nothing of an incident is open any more in a series, that. */
+/**
+ * Lists reverted violations in the shortest form: a whole incident of a series if none of its differences is open any
+ * more.
+ */
 function passedOf(ledger: Ledger, over: readonly Standing[]): RevertedViolations[] {
   const groups = Map.groupBy(over, ({ series, incident }) => JSON.stringify([series, incident]))
   return [...groups.values()].map((group): RevertedViolations => {
@@ -111,7 +116,7 @@ function passedOf(ledger: Ledger, over: readonly Standing[]): RevertedViolations
   })
 }
 
-/** Points that an answer lacked as windows: consecutive ones together. */
+/** Combines consecutive points that an answer lacked into windows. */
 function inWindows(violations: readonly Violation[], intervalOf: Judging['intervalOf']): Violation[] {
   const lacking = violations.filter(({ kind }) => kind === 'vanished')
   const windows: Violation[] = []
@@ -131,16 +136,16 @@ function inWindows(violations: readonly Violation[], intervalOf: Judging['interv
   return [...windows, ...violations.filter(({ kind }) => kind !== 'vanished')]
 }
 
-/** What the commit of a batch needs, in addition to its conversion. */
+/** The dependencies of committing a batch, in addition to its conversion. */
 export interface BatchCommit {
-  /** A verify records no more than what was missing, and the result of each window. */
+  /** The job: a verify records only missing points, and the result of each window. */
   readonly job: Purpose['name']
   readonly catalogue: Catalogue
   readonly providerMoved: boolean
   /** Texts that must not reach a quarantined body. */
   readonly secrets: readonly string[]
   readonly deps: CommitDeps
-  /** Called for each series whose new points hold integers that a double does not. */
+  /** Called for each series whose new points contain integers that a double cannot represent. */
   readonly onBeyond: (series: string, points: number) => void
 }
 
@@ -171,7 +176,8 @@ export async function commitBatch(
       })
       const learnt = await during('proving', async () => await learntFrom(context, batch, made))
       const coverageOfBatch = await settleBatch({ ledger, weekStart, secrets }, batch, made.bodies, storedSeries)
-      // A fetch settles all that it asked; a verify only what was missing, and says what came of each window.
+      // A fetch resolves everything that it requested; a verify only missing points, and records the result of each
+      // window.
       const verifying = job === 'verify'
       const coverage = verifying
         ? onlyMissing(ledger, batch, coverageOfBatch.coverage)
@@ -217,7 +223,7 @@ function reportBeyond({ bodies: all }: StagedConversion, onBeyond: BatchCommit['
   }
 }
 
-/** What is held of the series that the answers are about; a few of maybe very many. */
+/** Reads the stored series to which the answers belong, usually a few of very many. */
 function seriesNamed(ledger: Ledger, answers: readonly Answered[]): Map<string, StoredSeries> {
   return storedSeries(ledger, [...new Set(answers.map(({ ask }) => ask.series.id))])
 }
@@ -263,7 +269,10 @@ async function settleBatch(
   return { coverage, again }
 }
 
-/** Series as the journal names them; without an interval of its own one is settled once good points have shown it. */
+/**
+ * Builds the rows of series for the journal; a series without an interval of its own gets one once good points have
+ * shown it.
+ */
 function seriesRows(batch: readonly Answered[], bodies: readonly BodyResult[], shown: ReadonlyMap<string, Interval>) {
   const sound = new Set(bodies.filter(({ state }) => state === 'ok').map(({ series }) => series))
   const rows = new Map<string, SeriesRow>()
@@ -275,7 +284,7 @@ function seriesRows(batch: readonly Answered[], bodies: readonly BodyResult[], s
   return [...rows.values()]
 }
 
-/** What the batch shows of the types of values, and what it brought to each series, and of each month. */
+/** Determines new types of values, and the progress of each series and month, from a converted batch. */
 export async function learntFrom(
   { engine, ledger }: Pick<BatchContext, 'engine' | 'ledger'>,
   batch: readonly { readonly ask: Pick<Ask, 'series' | 'interval'> }[],

@@ -49,11 +49,11 @@ export interface BatchDifferences {
   readonly fresh: readonly Violation[]
   /** Violations, not on record as standing, that a person acknowledged while they were open. */
   readonly noted: readonly Violation[]
-  /** What the answers show of differences on record. */
+  /** State of the recorded differences according to the answers. */
   readonly statuses: readonly ConflictStatus[]
 }
 
-/** Compares what a conversion found with what is on record. */
+/** Compares the differences that a conversion found with those on record. */
 export function differingIn(
   ledger: Ledger,
   standing: ReadonlyMap<string, readonly Standing[]>,
@@ -72,7 +72,7 @@ export function differingIn(
   }
 }
 
-/** The differences on record of these series that the last answer showed. */
+/** Reads the recorded differences of these series that the last answer still showed. */
 export function standingBySeries(ledger: Ledger, ids: readonly string[]): Map<string, Standing[]> {
   return Map.groupBy(standingDifferences(ledger, ids), ({ series }) => series)
 }
@@ -85,7 +85,10 @@ function knownBy(standing: readonly Standing[]): (violation: Violation) => boole
     (violation.kind === 'vanished' && windows.some(({ t, until = t }) => violation.t >= t && violation.t < until))
 }
 
-/** The answers that are not believed yet: of a run in which very much differed those that were asked only once. */
+/**
+ * Finds answers that need confirmation: in a run with very many differences, those with differences that were requested
+ * only once.
+ */
 export function findDoubted(
   answers: readonly Answered[],
   { fresh }: BatchDifferences,
@@ -99,7 +102,7 @@ export function findDoubted(
     .slice(0, Math.max(0, mostAskedTwice - twice))
 }
 
-/** What converting a batch needs of its run. */
+/** The dependencies of converting a batch. */
 export interface BatchContext {
   /** Id of the run. */
   readonly run: string
@@ -107,7 +110,7 @@ export interface BatchContext {
   readonly spool: Spool
   /** Opens the engine, or returns the open one. */
   readonly engine: () => Promise<Engine>
-  /** Under whose name the batch is committed. */
+  /** The provider under whose name the batch is committed. */
   readonly provider: Provider
   readonly settings: Pick<MetricsSettings, 'timestamp' | 'weekStart'>
   /** Differences of earlier batches of the run. */
@@ -122,7 +125,7 @@ export interface StagedConversion extends Omit<ConvertResult, 'files' | 'recent'
   readonly files: readonly StagedFile[]
 }
 
-/** A batch, converted and compared with what is on record. */
+/** A batch after its conversion and the comparison with the recorded differences. */
 export interface BatchComparison {
   readonly made: StagedConversion
   /** The answers that were converted: without those in `doubts`. */
@@ -132,7 +135,7 @@ export interface BatchComparison {
   readonly doubts: readonly Retry[]
 }
 
-/** Converts all, and once more without the answers that are to be asked for a second time before they are believed. */
+/** Converts all answers, and once more without those that need a second answer first. */
 export async function compareAll(
   context: BatchContext,
   ticket: Ticket,
@@ -156,7 +159,7 @@ export async function compareAll(
   return { ...(await convertThese(believed)), batch: believed, doubts: again }
 }
 
-/** Bodies that contradict the interval of their series, as if their conversion had refused them. */
+/** Builds results for bodies that contradict the interval of their series, as if the conversion had refused them. */
 function refusals(batch: readonly Answered[], refused: ReadonlyMap<string, string>): BodyResult[] {
   const { kept: points, ...nothing } = emptyTally
   return batch.flatMap(({ ask, request }) => {
@@ -167,7 +170,7 @@ function refusals(batch: readonly Answered[], refused: ReadonlyMap<string, strin
   })
 }
 
-/** By partition, in the order in which a recent file is sorted. */
+/** Groups answers by partition, in the order in which a recent file is sorted. */
 function partitions(batch: readonly Answered[], refused: ReadonlyMap<string, string>): (readonly AnswerWithBody[])[] {
   const withBody = batch.filter(hasBody).filter(({ request }) => !refused.has(request.id))
   const parts = Map.groupBy(withBody, ({ ask }) => `${ask.series.metric} ${ask.interval}`)
@@ -189,7 +192,7 @@ async function convertAll(
   return { ...staged, bodies: await withWeekday(context, answers.flat(), staged.bodies) }
 }
 
-/** Where a conversion reads stored points and writes new ones. */
+/** The sources of stored points and the destination of new ones. */
 export interface ConversionDeps {
   readonly ledger: Ledger
   readonly spool: Spool
@@ -204,7 +207,8 @@ export interface ConversionDeps {
 export type PartToConvert = Omit<ConvertPart, 'existing' | 'out'>
 
 /**
- * Converts parts beside what the lake holds of those that have begun, and stages what is new as files of the commit.
+ * Converts parts together with the stored files of partitions that have begun, and stages new points as files of the
+ * commit.
  */
 export async function convertBeside(
   { ledger, spool, engine, run, ticket }: ConversionDeps,
@@ -226,7 +230,7 @@ export async function convertBeside(
 
 type PartName = Pick<ConvertPart, 'metric' | 'interval'>
 
-/** The partitions of which an answered series has points: of no other one there is anything to compare with. */
+/** Returns the partitions in which an answered series has points; in others there is nothing to compare. */
 function begunOf(ledger: Ledger, answers: readonly (readonly AnswerWithBody[])[]): PartName[] {
   const storedById = storedSeries(
     ledger,
@@ -239,7 +243,7 @@ function begunOf(ledger: Ledger, answers: readonly (readonly AnswerWithBody[])[]
   })
 }
 
-/** What a conversion wrote into a spool, as files of a commit. */
+/** Lists the output of a conversion in the spool as files of a commit. */
 function stagedFiles(
   spool: Spool,
   parts: readonly Pick<ConvertPart, 'metric' | 'interval'>[],
@@ -258,7 +262,7 @@ function stagedFiles(
   return files
 }
 
-/** The files that hold points of these partitions: no other one is opened, which may be damaged. */
+/** Returns the files with points of these partitions; others, which may be damaged, are not opened. */
 function holding(files: readonly StoredFile[], parts: readonly PartName[]): StoredFile[] {
   const wanted = new Set(parts.map(({ metric, interval }) => `${metric} ${interval}`))
   return files.filter((file) => sharesOf(file).some(({ metric, interval }) => wanted.has(`${metric} ${interval}`)))
@@ -268,7 +272,7 @@ function holding(files: readonly StoredFile[], parts: readonly PartName[]): Stor
 const recentName = 'recent.parquet'
 const partName = (p: number): string => `${p}.parquet`
 
-/** The partitions that the answers are about. */
+/** Groups answers into the partitions that they belong to. */
 function partsOf(
   { ledger, provider }: Pick<BatchContext, 'ledger' | 'provider'>,
   answers: readonly (readonly AnswerWithBody[])[],
@@ -283,7 +287,7 @@ function partsOf(
     if (!first) return []
     const { interval, endpoint } = first.ask
     const { path: metric, ask: wireName, overlap } = endpoint
-    // Once a lake has vintages of a metric it goes on with them, whatever a catalogue says later.
+    // Once a lake has vintages of a metric it continues to store them, even if a catalogue changes later.
     const revisable = endpoint.revisable || revisableMetrics.has(metric) ? ('observed' as const) : undefined
     const bodies = part.map((answer) => ({
       ...bodyOf(answer, coverage.get(answer.ask.series.id) ?? [], provider.synthetic),
@@ -294,7 +298,7 @@ function partsOf(
   })
 }
 
-/** Files of the lake as conversions read them. */
+/** Converts files of the lake to the form that conversions read. */
 function existing(ledger: Ledger, files: readonly StoredFile[]): Existing[] {
   return files.map(({ path, min_t, max_t }) => ({ path: inLake(ledger.root, path), min_t, max_t }))
 }
@@ -307,7 +311,7 @@ function staged(spool: Spool, temporary: string, path: string, file: Written): S
   return { ...place, rows, min_t, max_t, digest, meta }
 }
 
-/** A week that begins on another day than the lake's is told by its name. */
+/** Adds a hint to the reason of a refused body if its weeks begin on a different weekday than the lake's. */
 async function withWeekday(
   { engine, settings: { weekStart } }: Pick<BatchContext, 'engine' | 'settings'>,
   answers: readonly AnswerWithBody[],
@@ -327,7 +331,8 @@ async function withWeekday(
 }
 
 /**
- * Up to when points count as finished: by the provider's clock, unless a real one runs far ahead in a single answer.
+ * Returns the time up to which points count as finished: by the provider's clock, limited to an hour beyond the local
+ * one if the data are real.
  */
 function horizonBy(date: Instant | null, local: Instant, synthetic: boolean): Instant {
   if (date === null) return local
@@ -338,7 +343,7 @@ function bodyOf({ ask, body, request }: AnswerWithBody, coverage: readonly Cover
   const askedAt = Math.floor(request.asked_at / 1_000_000)
   const prior = coverage
     .filter((row) => row.state === 'covered' || row.state === 'empty')
-    // One of the future is none: a clock was wrong.
+    // An answer from the future does not count: a clock was wrong.
     .filter((row) => row.asked_at <= askedAt + endingSeconds)
     .map((row) => ({ since: row.since, until: row.until, askedAt: row.asked_at }))
   return {
@@ -358,15 +363,16 @@ function bodyOf({ ask, body, request }: AnswerWithBody, coverage: readonly Cover
 export interface InferredIntervals {
   /** All answers, each with its interval. */
   readonly batch: readonly Answered[]
-  /** Why the interval of a body contradicts that of its series, by id of the request. */
+  /** Reasons for which the interval of a body contradicts that of its series, by id of the request. */
   readonly refused: ReadonlyMap<string, string>
   /** Intervals that are shown for the first time, by id of the series. */
   readonly shownIntervals: ReadonlyMap<string, Interval>
 }
 
 /**
- * Gives the answers of endpoints that take no interval the smallest spacing of their points. What is on record, or
- * stands in the lake under the provisional 24h already, stays: a body with wider points is then no part of the series.
+ * Sets the interval of answers of endpoints that take none to the smallest spacing of their points. An interval that is
+ * on record, or under which points are stored provisionally (24h), stays; a body with wider points is then not part of
+ * the series.
  */
 export async function inferIntervals(
   engine: () => Promise<Engine>,
@@ -397,14 +403,16 @@ export async function inferIntervals(
   }
   return {
     batch: placed,
-    /** By request: why the body cannot belong to its series. */
+    /** Reasons for which a body cannot belong to its series, by request. */
     refused: refusals,
-    /** By series: the interval that this batch was the first to show. */
+    /** Intervals that this batch was the first to show, by series. */
     shownIntervals,
   }
 }
 
-/** By answer of an endpoint that takes no interval: the spacing of its points, null where they show none. */
+/**
+ * Determines the spacing of the points of each answer of an endpoint that takes no interval; null if they show none.
+ */
 async function spacingsIn(
   engine: () => Promise<Engine>,
   batch: readonly Answered[],

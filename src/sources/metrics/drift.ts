@@ -12,19 +12,19 @@ import { askBeside, type Beside, type BesideDeps } from '../http/connection.ts'
 
 /** The catalogue's provider and the listing to compare with. */
 interface DriftInput extends MetricsProvider {
-  /** The text of a listing and its name; null: ask the provider. */
+  /** The text of a listing and its name; null to request the provider's. */
   readonly file: { readonly name: string; readonly text: string } | null
-  /** Where the provider lists its endpoints, below the API's prefix; null: at the address of its metadata. */
+  /** Address of the provider's list of endpoints, below the API's prefix; null for the address of its metadata. */
   readonly path: string | null
-  /** Also paths that do not end in `_pit`. */
+  /** Whether to include paths that do not end in `_pit`. */
   readonly all: boolean
-  /** Words that the provider said earlier of its paths: it tells parameters where the listing names paths alone. */
+  /** Earlier metadata of the provider's paths: they supply parameters if the listing contains paths alone. */
   readonly metadata: Metadata
 }
 
-/** How a provider's listing, and what it said earlier of the listed paths, differ from the catalogue. */
+/** Differences between the catalogue and a provider's listing, completed by earlier metadata of the listed paths. */
 export type ProviderDrift = CatalogueDrift & {
-  /** Listed paths whose parameters earlier metadata tell, in whole or in part. */
+  /** Listed paths whose parameters come from earlier metadata, in whole or in part. */
   readonly described: number
 }
 
@@ -50,7 +50,8 @@ export async function findDrift(input: DriftInput, deps: BesideDeps): Promise<Pr
 }
 
 /**
- * A listed path with the parameters that its metadata name and the listing does not: what the listing says is newer.
+ * Adds the parameters that a path's metadata name and its listing does not; the listing takes precedence because it is
+ * newer.
  */
 function describe(
   row: ListedEndpoint,
@@ -72,13 +73,13 @@ function describe(
 /** The path below the API's prefix at which providers without a listing in their metadata list their endpoints. */
 const usualPath = 'endpoints'
 
-/** Where a listing is requested, and what to do without one. */
+/** The address of a listing, and the advice if it is not available. */
 interface ListingInput extends Pick<DriftInput, 'catalogue' | 'path'> {
-  /** How to use a saved listing instead, for errors. */
+  /** Advice to use a saved listing instead, for errors. */
   readonly saved: string
 }
 
-/** Asks the provider for its listing: at the address of its metadata, then below the API's prefix. */
+/** Requests the provider's listing: at the address of its metadata, then below the API's prefix. */
 export async function askListing(
   { catalogue, path, saved }: ListingInput,
   { ask, base, file }: Beside,
@@ -97,7 +98,7 @@ export async function askListing(
   return readAnswer(place, await readText(outcome.file), saved)
 }
 
-/** What a provider answers is no mistake of whoever asks. */
+/** Parses a provider's listing; an answer in a wrong form is not reported as a mistake of the user. */
 function readAnswer(path: string, text: string, saved: string): ListedEndpoint[] {
   const subject = `the provider's listing at ${path}`
   try {

@@ -18,15 +18,15 @@ import { settleWhole } from './settle.ts'
 import { type AskingState, newAskingState, windowsOf } from './run-summary.ts'
 import { unmappedReason } from './unmapped.ts'
 
-/** Does what the plan says; the plan is written down first, with further facts beside it. */
+/** Executes a plan, after recording it together with further facts. */
 export async function execute(metricsRun: MetricsRun, plan: Plan, marks: { readonly [name: string]: Json } = {}) {
   await metricsRun.run.begin({ ...plan.totals, ...marks }, () => metricsRun.tally.actual())
   await withMetricsConnection(metricsRun, async (open) => await askPlan(metricsRun, open, plan))
 }
 
 /**
- * Asks what the plan says. Names that are placeholders are asked last, and only once an answer has shown that the
- * sandbox is there; the listing of assets comes after the points, and nothing depends on it.
+ * Sends the requests of a plan. Those with placeholder names come last, and only if an answer has shown a sandbox; the
+ * listing of assets comes after the points, and nothing depends on it.
  */
 async function askPlan(metricsRun: MetricsRun, open: MetricsConnection, plan: Plan): Promise<void> {
   const { run, purpose, input, deps, tally } = metricsRun
@@ -60,8 +60,8 @@ async function askPlan(metricsRun: MetricsRun, open: MetricsConnection, plan: Pl
     if (words !== null) state.stopped ??= { by: 'unreachable', until: null, words }
     await account(metricsRun, connection, plan, state, committing)
   } catch (error) {
-    // A slip of the call planned nothing, by a wrong clock nothing is put on record; and the first error is the one to
-    // tell.
+    // After a mistake in the command nothing was planned, and with a wrong clock nothing may be recorded; the first
+    // error is the one to report.
     if (!(error instanceof LakeError && (error.kind === 'usage' || error.kind === 'incomplete')))
       await account(metricsRun, connection, plan, state, committing).catch(() => undefined)
     throw error
@@ -70,7 +70,7 @@ async function askPlan(metricsRun: MetricsRun, open: MetricsConnection, plan: Pl
   }
 }
 
-/** Puts on record what the run planned and did not ask, and what runs did not that were killed before it. */
+/** Records the windows that the run planned and did not request, and those of earlier runs that were killed. */
 async function account(
   { run: { id, ledger }, input, deps, purpose, tally }: MetricsRun,
   connection: Pick<Connection, 'provider'>,
@@ -91,9 +91,9 @@ async function account(
 }
 
 /**
- * What may be refused, or failed before, comes last, lest a part that is out of order keeps a run from all others. Of a
- * refused path a series that has points comes first, whose refusal is one of all. Each day begins with a different
- * series, because one may be refused alone.
+ * Orders requests so that those which may be refused, or failed before, come last and delay no others. For a refused
+ * path, a series that has points comes first, because its refusal applies to all. Each day begins with a different
+ * series, because a single one may be refused alone.
  */
 function inOrder(ledger: Ledger, asks: readonly Ask[], now: Instant): readonly Ask[] {
   const rows = ledger.statement(
@@ -114,7 +114,7 @@ function inOrder(ledger: Ledger, asks: readonly Ask[], now: Instant): readonly A
   return asks.toSorted((a, b) => rank(a) - rank(b) || (turn.get(a) ?? 0) - (turn.get(b) ?? 0))
 }
 
-/** The listing, at most once a day; at once where nothing else has shown yet who answers. */
+/** Requests the listing at most once a day, and at once if no other answer has shown the provider yet. */
 async function listIfDue(
   { run: { ledger }, input, deps, purpose }: MetricsRun,
   { connection, list }: Pick<MetricsConnection, 'connection' | 'list'>,
@@ -140,7 +140,8 @@ interface Committer {
 }
 
 /**
- * Commits batches under the provider's name; what comes before the name is known waits, lest a lake gets a wrong one.
+ * Builds a committer under the provider's name. Answers wait until the name is known, so that a lake never gets a wrong
+ * one.
  */
 function committer(
   { run, purpose, input, deps, tally }: MetricsRun,
@@ -192,7 +193,7 @@ function refusal({ series, endpoint, interval, settles }: Ask, reason: string | 
   return { series, endpoint, interval, window: settles, reason: reason ?? '', recorded: null }
 }
 
-/** Records windows that are not requested; what was recorded of them before keeps its time. */
+/** Records windows that are not requested; an earlier record keeps its time. */
 function unasked(
   { run: { id }, deps, input }: Pick<MetricsRun, 'run' | 'deps' | 'input'>,
   blocked: readonly BlockedWindow[],

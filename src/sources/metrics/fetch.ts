@@ -20,20 +20,23 @@ import { selectedPlaceholders } from './unmapped.ts'
 
 /** The input of a fetch. */
 interface IngestInput extends PlanInput, MetricsInput {
-  /** The most credits that windows may cost; as many as the plan says where none is given. */
+  /** Maximum credits for windows; null or absent for the cost of the plan. */
   readonly budget?: number | null
 }
 
-/** Brings the selected series up to date. Resuming is planning again, so it may end at any instant. */
+/**
+ * Fetches the missing points of the selected series. A fetch may end at any time, because resuming means planning
+ * again.
+ */
 export async function fetchSeries(input: IngestInput, deps: IngestDeps): Promise<IngestSummary> {
-  // A slip of the call leaves nothing in a folder that is no lake.
+  // Checked first, so that a mistake in the command leaves nothing in a folder that is not a lake.
   checkSelections(input.catalogue, unnamedSelections(input.catalogue, input.selections))
   const { budget = null, eager: polls = false } = input
   const purpose: Purpose = { name: 'fetch', budget, polls, onBatch: () => undefined }
   return await withMetrics(input, deps, purpose, async (metricsRun) => {
     const { run, tally } = metricsRun
     const { ledger } = run
-    // What a configuration contradicts is refused before anything is requested.
+    // Contradictions of the configuration are refused before anything is requested.
     const knownCatalogue = resolveNames(input, ledger, { metadata: standingMetadata(ledger), listing: null }).catalogue
     const open = unnamedSelections(knownCatalogue, input.selections)
     const listing = wantsListing(open) && isListingDue(ledger, deps.nowMicros())
@@ -53,10 +56,10 @@ export async function fetchSeries(input: IngestInput, deps: IngestDeps): Promise
     await selectedPlaceholders(resolvedInput, ledger)
     if (plan.asks.length === 0 && plan.blocked.length === 0) deps.onEvent({ kind: 'planned', plan })
     else {
-      // What converts answers is a quarter of the program, and loaded only where there is something to ask.
+      // The code that converts answers is a quarter of the program, and loaded only if there is something to request.
       const { execute } = await import('./execute.ts')
       await execute({ ...metricsRun, input: resolvedInput }, plan, selectionMarks(input.selections))
-      // Without metadata nobody had answered before.
+      // Without metadata there was no answer yet.
       await recordNames(metricsRun, named)
     }
     tally.unmapped(await selectedPlaceholders(resolvedInput, ledger))
@@ -65,7 +68,7 @@ export async function fetchSeries(input: IngestInput, deps: IngestDeps): Promise
   })
 }
 
-/** Records the provider's names once it is known who the provider is; unchanged names are no news. */
+/** Records the provider's names once the provider is known; unchanged names make no version. */
 async function recordNames(
   { run: { ledger, id }, deps, input, tally }: Pick<MetricsRun, 'run' | 'deps' | 'input' | 'tally'>,
   { names, isNew }: Named,

@@ -9,7 +9,7 @@ import { metadataUrl, metricsAccess, type MetricsProvider } from './api.ts'
 import { metadataPerMinute, metadataRetries } from './metadata.ts'
 
 /**
- * How late the points of a series usually come, by the provider's own statistics: a hint for when to ask, never a rule.
+ * The usual lag of a series' points by the provider's own statistics: a hint for the time of requests, never a rule.
  */
 export interface LagHint {
   /** Median lag, seconds. */
@@ -20,7 +20,7 @@ export interface LagHint {
 
 /** The lag statistics of one path. */
 export interface LagStatistics {
-  /** Hints for single intervals, where the statistics tell intervals apart. */
+  /** Hints for single intervals, if the statistics distinguish intervals. */
   readonly byInterval: ReadonlyMap<Interval, LagHint>
   /** The hint for any other interval; null if every hint belongs to an interval. */
   readonly overall: LagHint | null
@@ -30,7 +30,7 @@ const largest = 1_000_000
 const longest = 30 * day
 /** Most paths that are requested in one round. */
 const mostPaths = 50
-/** If none of so many paths has statistics, no further path is requested. */
+/** Number of paths without statistics, and none with any, after which no further path is requested. */
 const fewPaths = 3
 /** Levels of nesting that are searched: the recorded form `lag[0].resolution["24h"].p50` has four above the numbers. */
 const maxDepth = 6
@@ -50,8 +50,7 @@ const secondsIn: Readonly<Record<string, number>> = {
 }
 
 /**
- * Reads percentiles of a lag, wherever in the body they stand under names such as `p50` and `p95`; null if there are
- * none.
+ * Reads percentiles of a lag from any position in the body with names such as `p50` and `p95`; null if there are none.
  */
 export function readLagStats(text: string): LagStatistics | null {
   const found: FoundHint[] = []
@@ -64,7 +63,7 @@ export function readLagStats(text: string): LagStatistics | null {
 }
 
 interface FoundHint {
-  /** The interval under whose name the hint stands; null: it stands under none. */
+  /** The interval under whose name the hint was found; null if there was none. */
   readonly interval: Interval | null
   readonly hint: LagHint
 }
@@ -93,9 +92,7 @@ function collectHints(value: unknown, { interval, scale, depth }: Place, hints: 
     collectHints(inner, { interval: isInterval(key) ? key : interval, scale: here, depth: depth - 1 }, hints)
 }
 
-/**
- * Requests the lag statistics of the wanted paths, by path. A provider that has none, or does not answer, gives none.
- */
+/** Requests the lag statistics of the wanted paths, by path; empty if the provider has none or does not answer. */
 export async function askLagStats(
   provider: MetricsProvider,
   wantedSeries: readonly Wanted[],

@@ -14,20 +14,20 @@ import { askListing } from './drift.ts'
 import { largestMetadata, metadataPerMinute, metadataRetries } from './metadata.ts'
 import { type PathMetadata, readMetadata } from './metadata-readings.ts'
 
-/** What to take from a provider's own listing. */
+/** The part of a provider's own listing to take. */
 interface ListedEndpointsInput extends MetricsProvider {
-  /** Also paths that do not end in `_pit`. */
+  /** Whether to include paths that do not end in `_pit`. */
   readonly all: boolean
-  /** Where the provider lists its endpoints, below the API's prefix; null: at the address of its metadata. */
+  /** Address of the provider's list of endpoints, below the API's prefix; null for the address of its metadata. */
   readonly path: string | null
   /** Paths whose metadata are requested, at most. */
   readonly mostPaths: number
 }
 
-/** A listed path as a row of a catalogue, with what its metadata show of it. */
+/** A listed path as a row of a catalogue, with the facts in its metadata. */
 export interface TakenEndpoint {
   readonly row: ImportedRow
-  /** The lowest tier of a plan that includes the path; null if the metadata do not say. */
+  /** The lowest tier of a plan that includes the path; null if the metadata do not state it. */
   readonly tier: number | null
 }
 
@@ -49,12 +49,12 @@ export interface ListedEndpoints {
   readonly left: readonly LeftPath[]
   /** Free requests, repeats included. */
   readonly requests: number
-  /** Why the provider was not asked to the end, and what to do then; null if it was. */
+  /** Reason for stopping before the end of the listing, and the next step; null if nothing was left out. */
   readonly stopped: { readonly reason: string; readonly next: string } | null
 }
 
 /**
- * Asks the provider for its listing, and for the metadata of each path that the catalogue does not have; all of it is
+ * Requests the provider's listing, and the metadata of each path that the catalogue lacks; all of these requests are
  * free.
  */
 export async function listNewEndpoints(input: ListedEndpointsInput, deps: BesideDeps): Promise<ListedEndpoints> {
@@ -95,7 +95,7 @@ export async function listNewEndpoints(input: ListedEndpointsInput, deps: Beside
   })
 }
 
-/** Listed paths of which several fit one path of the catalogue, by that path's name. */
+/** Finds listed paths of which several fit one path of the catalogue, with that path's name. */
 function openPaths(catalogue: Catalogue, listing: readonly ListedEndpoint[]): ReadonlyMap<string, string> {
   const listed = listing.map(({ path }) => path)
   const askedPaths = new Set([...catalogue.endpoints.values()].map(({ ask }) => ask))
@@ -106,7 +106,7 @@ function openPaths(catalogue: Catalogue, listing: readonly ListedEndpoint[]): Re
   return new Map(open)
 }
 
-/** What the metadata of one path make of it. */
+/** The result of reading the metadata of one path. */
 type Reading = TakenEndpoint | (LeftPath & { readonly stopped?: ListedEndpoints['stopped'] })
 
 async function readEndpoint(wire: Wire, listed: ListedEndpoint, { ask, base, file }: Beside): Promise<Reading> {
@@ -122,7 +122,7 @@ async function readEndpoint(wire: Wire, listed: ListedEndpoint, { ask, base, fil
   return endpointOf(wire, { listed, metadata, about: aboutOf(text, wire.metadata) })
 }
 
-/** A path without metadata: the listing may describe it. */
+/** Handles a path without metadata, which the listing may describe. */
 function unread(listed: ListedEndpoint, outcome: Exclude<Outcome, { kind: 'body' }>): Reading {
   const { path } = listed
   const reason = describeOutcome(outcome)
@@ -134,7 +134,7 @@ function unread(listed: ListedEndpoint, outcome: Exclude<Outcome, { kind: 'body'
   return { path, reason: `not asked: ${reason}`, stopped: { reason, next: resumeHint(until) } }
 }
 
-/** The parts of a row: what the listing and the metadata of a path say. */
+/** The parts of a row: the listing and the metadata of a path. */
 interface Described {
   readonly listed: ListedEndpoint
   readonly metadata: PathMetadata
@@ -180,7 +180,7 @@ function endpointOf({ queryKeys }: Wire, { listed, metadata, about }: Described)
   return { row, tier }
 }
 
-/** What the metadata call the path; null if they do not describe it. */
+/** Returns the description of a path in its metadata; null if there is none. */
 function aboutOf(text: string, { about }: MetadataWire): string | null {
   if (about === undefined) return null
   const body = jsonOf(text)

@@ -8,11 +8,13 @@ import { formatDate, type Instant, parseInstant } from '../../base/time.ts'
 import type { RecordedAnswer } from '../../lake/ledger/refusals.ts'
 
 const value = z.union([z.string(), z.number(), z.boolean()]).transform(String)
-/** A text or a list; in any other shape a parameter says nothing. */
+/** Values of a parameter: a text or a list; any other form counts as empty. */
 const values = z.union([value.transform((single) => [single]), z.array(value)]).catch([])
-/** No history begins beyond the year 4980: whatever says so says nothing, lest all of it be left out. */
+/**
+ * Latest plausible start of history, in the year 4980; a later one is ignored, because it would exclude all of history.
+ */
 const latest = 95_000_000_000
-/** Seconds, or milliseconds where that were beyond; or a text with an instant. */
+/** A time in seconds, or in milliseconds if seconds would be implausible, or as text. */
 const instant = z
   .union([
     z.number().transform((at) => Math.floor(at > latest ? at / 1000 : at)),
@@ -22,17 +24,17 @@ const instant = z
   .nullish()
   .catch(null)
 
-/** A provider's metadata of one path, without what changes from day to day. */
+/** A provider's metadata of one path, without the facts that change daily. */
 export interface PathMetadata {
   /** The values that each parameter takes, sorted, by query key. */
   readonly parameters: Readonly<Record<string, readonly string[]>>
-  /** The values that stand in where a request names none, by query key; left out where the metadata name none. */
+  /** The values that the provider assumes if a request names none, by query key; left out if the metadata name none. */
   readonly defaults?: Readonly<Record<string, readonly string[]>> | undefined
-  /** The lowest tier of a plan that includes the path; left out where the metadata name none. */
+  /** The lowest tier of a plan that includes the path; left out if the metadata name none. */
   readonly tier?: number | undefined
-  /** Whether the path is offered for all assets at once; left out where the metadata do not say. */
+  /** Whether the path is offered for all assets at once; left out if the metadata do not state it. */
   readonly bulk?: boolean | undefined
-  /** Where history begins; null if the metadata do not say. */
+  /** Start of history; null if the metadata do not state it. */
   readonly min: Instant | null
 }
 
@@ -54,7 +56,7 @@ export function readMetadata(text: string, keys: MetadataWire): PathMetadata | n
   const tier = keys.tier === undefined ? undefined : z.number().safeParse(data[keys.tier]).data
   const bulk = keys.bulk === undefined ? undefined : z.boolean().safeParse(data[keys.bulk]).data
   return {
-    // Sorted: another order says nothing new.
+    // Sorted, because a different order is no news.
     parameters: Object.fromEntries(
       Object.entries(lists).map(([key, list]): [string, readonly string[]] => [key, [...new Set(list)].toSorted()]),
     ),
@@ -70,19 +72,19 @@ export interface DatedMetadata extends PathMetadata {
   readonly at: Instant
 }
 
-/** What metadata say of one series. */
+/** The metadata of one series. */
 export interface SeriesMetadata {
   /** Whether they list all its parameters. */
   readonly listed: boolean
-  /** Where its history begins; null if they do not say. */
+  /** Start of its history; null if the metadata do not state it. */
   readonly start: Instant | null
-  /** When they were first read as they are. */
+  /** Time at which they were first read in their present form. */
   readonly at: Instant
 }
 
 /**
- * What metadata say of a series. An empty list says nothing; nor does one that names none of the values that the
- * catalogue knows, because then the two spell them differently.
+ * Reads the metadata of a path for one series. An empty list excludes nothing; nor does a list without any value that
+ * the catalogue knows, because the two then spell values differently.
  */
 export function saidOf(
   { parameters, min, at }: DatedMetadata,
@@ -100,13 +102,13 @@ export function saidOf(
   const listed =
     names('asset', series.asset, []) &&
     dimensions.every(({ singular, plural }) => names(singular, series[singular], endpoint[plural]))
-  // An end is told of the interval before it.
+  // For interval ends, the start belongs to the interval before it.
   return { listed, start: min !== null && timestamp === 'interval_end' ? min - 1 : min, at }
 }
 
 const unlistedReason = 'not in the metadata of '
 
-/** The reason of windows before the beginning that the provider's metadata tell. */
+/** The reason of windows before the start of history in the provider's metadata. */
 export const beforeStart = "before the provider's start"
 
 /** Whether an answer rests on metadata that leave the series out. */
@@ -114,25 +116,26 @@ export function isUnlisted({ state, reason }: Pick<RecordedAnswer, 'state' | 're
   return state === 'unsupported' && reason?.startsWith(unlistedReason) === true
 }
 
-/** Whether nobody was asked, because of what metadata say. */
+/** Whether the window was not requested because of metadata. */
 export function isOfMetadata(answer: Pick<RecordedAnswer, 'state' | 'reason'>): boolean {
   return isUnlisted(answer) || answer.reason === beforeStart
 }
 
-/** How metadata bear on a plan for one series. */
+/** The consequences of metadata for the plan of one series. */
 export interface MetadataStanding {
   /** The answer to record for the whole range; null if the series may be requested. */
   readonly unlisted: (RecordedAnswer & { readonly reason: string }) | null
   /** Nothing is requested before this time; -Infinity for no bound. */
   readonly begins: Instant
-  /** What was recorded as before the start stays so up to here; -Infinity for no bound. */
+  /** End of the range for which a recorded "before the start" remains valid; -Infinity for no bound. */
   readonly noted: Instant
-  /** When the metadata were first read as they are; 0 without metadata. */
+  /** Time at which the metadata were first read in their present form; 0 without metadata. */
   readonly at: Instant
 }
 
 /**
- * A series that holds points, or is named exactly, is asked whatever metadata say; what was told first keeps its date.
+ * Determines the consequences of metadata. A series that has points, or is named exactly, is requested in any case; an
+ * earlier record keeps its date.
  */
 export function standingOf(
   metadata: SeriesMetadata | null,

@@ -22,22 +22,22 @@ import { day } from '../../base/time.ts'
 /** The metadata of each path, by its name on the wire. */
 export type Metadata = ReadonlyMap<string, DatedMetadata>
 
-/** Requests a minute: metadata and listings stand in a bucket of their own, and cost nothing. */
+/** Requests a minute for metadata and listings, which have a bucket of their own and cost nothing. */
 export const metadataPerMinute = 1_200
 
 /** Retries of metadata are few: without metadata a fetch finds out by trying. */
 export const metadataRetries: RetryPolicy = { ...usualRetries, attempts: 3, limitedAttempts: 2 }
 
-/** State and notes of a path are kept under this and its name: unchanged metadata is no news, and so no version. */
+/** Prefix for the state and the notes of a path; unchanged metadata make no version. */
 const prefix = 'metadata/'
-/** Noted where the provider has none at all. */
+/** Key of the note that the provider has no metadata at all. */
 const absent = 'metadata'
-/** When the listing of paths was requested is noted under this. */
+/** Key of the note with the time at which the listing of paths was requested. */
 const listed = 'listing'
 const patience = 7 * day * 1_000_000
 /** Number of paths without metadata, and none with any, that show a provider without metadata. */
 const fewPaths = 3
-/** Bytes of metadata at most; a larger answer is none. */
+/** Maximum bytes of metadata; a larger answer is ignored. */
 export const largestMetadata = 10_000_000
 
 const dated = shape({
@@ -49,19 +49,22 @@ const dated = shape({
   at: real,
 })
 
-/** The stored metadata, whether or not they still count. */
+/** Loads the stored metadata, whether or not they are still valid. */
 export function loadMetadata(ledger: Ledger): Metadata {
   return new Map(storedStates(ledger, prefix, dated).map(({ key, value }) => [key, value]))
 }
 
-/** The stored metadata of a lake in a folder, as its index stands; empty without a lake. */
+/** Reads the stored metadata of a lake in a folder, from its index in its present state; empty without a lake. */
 export function storedMetadata(root: string): Metadata {
   if (!isBegun(root)) return new Map()
   using ledger = Ledger.glance(root)
   return ledger === undefined ? new Map() : loadMetadata(ledger)
 }
 
-/** The stored metadata that count: none of a path, or of a provider, that had no metadata when last requested. */
+/**
+ * Loads the stored metadata that are still valid: without those of a path, or provider, that had none when last
+ * requested.
+ */
 export function standingMetadata(ledger: Ledger): Metadata {
   const without = storedPassing(ledger, absent)?.at ?? Number.NEGATIVE_INFINITY
   const notes = storedPassingFrom(ledger, prefix)
@@ -88,14 +91,14 @@ export function isWithout(ledger: Ledger | null, answers: readonly MetadataAnswe
 export interface MetadataDue {
   /** Paths with real names, as they are on the wire. */
   readonly plain: readonly string[]
-  /** Paths with placeholder words: the provider's listing shows what it calls them. */
+  /** Paths with placeholder words; the provider's listing shows their real names. */
   readonly guarded: readonly NamelessPath[]
 }
 
-/** A path with words that stand for a name which is not known. */
+/** A path with words that stand for an unknown name. */
 export type NamelessPath = Pick<Endpoint, 'path' | 'ask' | 'placeholders'>
 
-/** The selected paths whose metadata, or whose names, were not requested within seven days. */
+/** Returns the selected paths whose metadata, or whose names, were not requested within seven days. */
 export function metadataDue(
   { catalogue, selections }: MetadataInput,
   ledger: Ledger | null,
@@ -114,7 +117,7 @@ export function metadataDue(
   }
 }
 
-/** A provider and what is selected of it. */
+/** A provider, and the selections of its data. */
 export interface MetadataInput extends MetricsProvider {
   readonly selections: readonly Selection[]
 }
@@ -126,7 +129,7 @@ interface MetadataAsking {
   readonly run: string
   readonly wire: Wire
   readonly concurrency: number
-  /** The path of a temporary file. */
+  /** Returns the path of a temporary file. */
   readonly file: (name: string) => string
 }
 
@@ -135,22 +138,22 @@ export interface MetadataAnswer {
   /** The path's name on the wire. */
   readonly path: string
   readonly outcome: Outcome
-  /** Null if the path has no metadata. */
+  /** Metadata of the path; null if it has none. */
   readonly read: PathMetadata | null
   /** The request as the ledger records it. */
   readonly row: RequestRow
 }
 
-/** What a provider answers when it is asked for metadata. */
+/** A provider's answers to requests for metadata. */
 export interface MetadataHeard {
   readonly answers: readonly MetadataAnswer[]
   /** The paths that the provider lists; null if they were not requested, or it lists none. */
   readonly listing: readonly string[] | null
-  /** The request for the listing as the ledger records it; null if there was none, or no answer to it. */
+  /** The request for the listing as the ledger records it; null if there was none, or if it was not answered. */
   readonly listingRow: RequestRow | null
 }
 
-/** What answers show of the provider. */
+/** Facts about the provider that its answers show. */
 export interface Recognition {
   /** Whether an answer so far called itself a sandbox's. */
   readonly isSandbox: () => boolean
@@ -159,9 +162,9 @@ export interface Recognition {
 }
 
 /**
- * Asks for the metadata of the paths, at once as far as the limit allows; where the first few have none, nobody asks
- * for the others. For words that stand for real names the provider's listing is looked up: placeholders are sent to a
- * sandbox only, and only if that has no other names. No answer is a failure.
+ * Requests the metadata of the paths, in parallel within the limit; if the first few have none, the others are not
+ * requested. Words that stand for real names are looked up in the provider's listing: placeholders are sent only to a
+ * sandbox that has no other names. A missing answer is not a failure.
  */
 export async function askMetadata(
   asking: MetadataAsking,
@@ -187,22 +190,22 @@ export async function askMetadata(
     const { paths } = found
     answers.push(...(await all(guarded.flatMap((endpoint) => soleName(endpoint, paths) ?? []))))
   } else if (isSandbox() && !found.isOpen) answers.push(...(await all(asIs)))
-  // Of a sandbox that lists nothing there is nothing to record.
+  // For a sandbox without a listing there is nothing to record.
   return { answers, listing: found.paths, listingRow: found.paths === null && isSandbox() ? null : found.row }
 }
 
 /** The answer to a request for the listing of paths. */
 interface ListingHeard {
-  /** Null if the provider lists none. */
+  /** Listed paths; null if the provider lists none. */
   readonly paths: readonly string[] | null
-  /** Whether it may still list some: nobody answered. */
+  /** Whether the question is still open because there was no answer. */
   readonly isOpen: boolean
   readonly row: RequestRow | null
 }
 
 const unlisted: ListingHeard = { paths: null, isOpen: false, row: null }
 
-/** Asks for the paths of all metrics. */
+/** Requests the paths of all metrics. */
 async function askListing({ ask, base, run, wire, file }: MetadataAsking): Promise<ListingHeard> {
   const address = wire.metadata?.listing
   if (address === undefined) return unlisted
@@ -215,7 +218,7 @@ async function askListing({ ask, base, run, wire, file }: MetadataAsking): Promi
   return { paths, isOpen, row: isOpen ? null : row }
 }
 
-/** The listed paths; null for a text that is no listing. */
+/** Parses the listed paths; null for a text that is not a listing. */
 function pathsIn(name: string, body: string): string[] | null {
   try {
     return readListing(name, body).map(({ path }) => path)
@@ -225,7 +228,7 @@ function pathsIn(name: string, body: string): string[] | null {
   }
 }
 
-/** The provider's name of a path with placeholder words: the one that fits; null if none or several do. */
+/** Returns the provider's name of a path with placeholder words, the only one that fits; null if none or several do. */
 function soleName(endpoint: NamelessPath, listed: readonly string[]): string | null {
   if (listed.includes(endpoint.ask)) return endpoint.ask
   const [only, ...furtherPaths] = fittingPaths(endpoint, listed)
@@ -243,12 +246,12 @@ async function askOne({ ask, base, run, wire, file }: MetadataAsking, path: stri
   return { path, outcome, read: readMetadata(text, keys), row }
 }
 
-/** The metadata that answers brought. */
+/** Returns the metadata in the answers. */
 export function readings(answers: readonly MetadataAnswer[]): readonly PathMetadata[] {
   return answers.flatMap(({ read }) => read ?? [])
 }
 
-/** Whether the provider has said anything of the path. */
+/** Whether the provider has answered about the path. */
 const isAnswer = ({ outcome }: MetadataAnswer): boolean => 'at' in outcome && outcome.kind !== 'limited'
 
 /** Whether metadata name placeholders of the catalogue: then they are this provider's own names. */
@@ -262,8 +265,8 @@ export function speaksPlaceholders(
 }
 
 /**
- * What was read over what was known: what says the same keeps the instant at which it was first read, what is no more
- * goes.
+ * Merges metadata that were read into those stored: unchanged ones keep the time at which they were first read, those
+ * that no longer exist are removed.
  */
 export function mergeMetadata(stored: Metadata, answers: readonly MetadataAnswer[], at: number): Metadata {
   const merged = new Map(stored)
@@ -279,10 +282,10 @@ export function mergeMetadata(stored: Metadata, answers: readonly MetadataAnswer
   return merged
 }
 
-/** Whose commit it is. */
+/** The fields of a commit that name its origin. */
 type Named = Pick<Draft, 'job' | 'run' | 'provider' | 'providerMoved'>
 
-/** Keeps what was read, and when it was asked for; null where nobody has answered. */
+/** Stores metadata with the time of their request; null if no request was answered. */
 export async function keepMetadata(
   { ledger, deps, ...keeping }: Named & { readonly ledger: Ledger; readonly deps: CommitDeps },
   { answers, listing, listingRow }: MetadataHeard,
@@ -301,7 +304,7 @@ export async function keepMetadata(
     {
       ...keeping,
       requests: [...answered.map(({ row }) => row), ...(listingRow === null ? [] : [listingRow])],
-      // What says the same as before is no news.
+      // Unchanged metadata are no news.
       state: Object.fromEntries(read.map(({ path }) => [`${prefix}${path}`, stateOf(merged.get(path))])),
       passing: Object.fromEntries(passing),
     },
@@ -309,7 +312,7 @@ export async function keepMetadata(
   )
 }
 
-/** Metadata as the journal holds them. */
+/** Converts metadata to their form in the journal. */
 function stateOf({ defaults, tier, bulk, ...rest }: Partial<DatedMetadata> = {}): Json {
   return {
     ...rest,

@@ -19,7 +19,7 @@ import { recordedNames } from './recorded-names.ts'
 import type { MetricsProvider } from './api.ts'
 import type { Metadata } from './metadata.ts'
 
-/** What names are learnt from, in addition to what a lake has recorded. */
+/** The sources of names, in addition to those that a lake has recorded. */
 export interface NameSources {
   readonly metadata: Metadata
   /** The provider's listing of paths; null if it is not known. */
@@ -35,13 +35,13 @@ export interface Named {
   readonly names: ProviderNames
   /** Whether the lake has not recorded these names yet. */
   readonly isNew: boolean
-  /** What a person should know of them. */
+  /** Notes on these names for the user. */
   readonly notes: readonly string[]
 }
 
 /**
- * The catalogue in the provider's own names: recorded ones first, then those of the configuration, then those of the
- * provider's metadata and listing. Everything that is planned, requested and stored uses this catalogue.
+ * Resolves the catalogue in the provider's own names: recorded ones first, then those of the configuration, then those
+ * of the provider's metadata and listing. Everything that is planned, requested and stored uses this catalogue.
  */
 export function resolveNames(
   { settings, catalogue }: MetricsProvider,
@@ -61,7 +61,7 @@ export function resolveNames(
   }
 }
 
-/** The exchanges of each metric of which the lake has points. */
+/** Returns the exchanges of each metric with stored points. */
 function storedExchanges(ledger: Ledger): Map<string, Set<string>> {
   const stored = new Map<string, Set<string>>()
   for (const { metric, exchange, first_t } of storedSeries(ledger).values()) {
@@ -73,7 +73,7 @@ function storedExchanges(ledger: Ledger): Map<string, Set<string>> {
   return stored
 }
 
-/** Refuses a configuration that gives another meaning to a name under which the lake has points. */
+/** Refuses a configuration that changes the meaning of a name under which points are stored. */
 export function refuseChangedNames(
   settings: Pick<Settings, 'where'> & { readonly metrics: Pick<MetricsSettings, 'paths' | 'exchanges'> },
   storedNames: ProviderNames,
@@ -96,7 +96,7 @@ export function refuseChangedNames(
     }
 }
 
-/** The names that are known by now: what is recorded stays, the configuration and then the provider add to it. */
+/** Collects the names known so far: recorded ones stay, the configuration and then the provider add to them. */
 export function learnNames(
   {
     settings,
@@ -152,8 +152,8 @@ function isOfCatalogue({ placeholderExchanges }: Catalogue, endpoint: Endpoint):
 }
 
 /**
- * The default exchange of a path that the catalogue names, once the path is in use: recorded, lest a changed file
- * change answers.
+ * Returns the default exchange of a path whose exchanges the catalogue names, once the path is in use; recorded, so
+ * that a changed file cannot change results.
  */
 function standardOf(
   { ask, defaults: { exchange } }: Endpoint,
@@ -167,8 +167,8 @@ function standardOf(
 }
 
 /**
- * The exchanges that metadata list for an endpoint, with those that the lake has points of; null if they list no real
- * one.
+ * Returns the exchanges that metadata list for an endpoint, with those of stored points; the recorded ones if the
+ * metadata list no real exchange, null if there are none.
  */
 function exchangesOf(
   catalogue: Catalogue,
@@ -195,7 +195,7 @@ function exchangesOf(
 }
 
 /**
- * Says if the provider, or the catalogue, has a different default exchange than the one that this lake has recorded.
+ * Notes default exchanges of the provider, or of the catalogue, that differ from the one that this lake has recorded.
  */
 function newDefaults(catalogue: Catalogue, { metadata }: NameSources): string[] {
   const key = catalogue.wire.queryKeys.exchange
@@ -217,8 +217,8 @@ function newDefaults(catalogue: Catalogue, { metadata }: NameSources): string[] 
 }
 
 /**
- * The selections with the catalogue's placeholders for names that only the provider's metadata can show: before these
- * are known, a real name is no mistake.
+ * Returns selections with the catalogue's placeholders for names that only the provider's metadata can show; before
+ * these are known, a real name is not a mistake.
  */
 export function unnamedSelections(catalogue: Catalogue, selections: readonly Selection[]): readonly Selection[] {
   const nameless = [...catalogue.endpoints.values()].filter(isNameless)
@@ -244,7 +244,7 @@ export function isKnownSelection(catalogue: Catalogue, selection: Selection): bo
   }
 }
 
-/** Whether a selected path takes exchanges of which the real names are not known. */
+/** Whether a selected path takes exchanges without a known real name. */
 function hasOpenExchanges(catalogue: Catalogue, paths: readonly string[]): boolean {
   const tests = paths.map(globTest)
   return [...catalogue.endpoints.values()].some(

@@ -10,13 +10,13 @@ interface Known {
   readonly answers: readonly WindowAnswer[]
 }
 
-/** Whether the lake holds points of a series, or held some until their file was damaged. */
+/** Whether the lake has points of a series, or had some until their file was damaged. */
 export function wasHeld(series: Known | undefined): boolean {
   return series !== undefined && (series.points > 0 || series.answers.some(isLost))
 }
 
 /**
- * So many different series of a path answer 404, and none answers otherwise, before the whole path counts as gone: a
+ * Number of different series of a path that answer 404, with none answered, before the whole path counts as gone. A
  * provider may answer 404 for a path that it does not have, and for an asset, exchange or network that the path does
  * not have.
  */
@@ -30,7 +30,7 @@ export interface RefusedPaths {
   readonly held: ReadonlyMap<string, StandingRefusal>
 }
 
-/** Which paths are refused, by what is known of every series. */
+/** Determines the refused paths from the records of all series. */
 export function refusedPaths(bySeries: ReadonlyMap<string, Known>): RefusedPaths {
   const answered = [...bySeries.values()].filter(({ answers }) => answers.length > 0)
   const isServed = ({ points, answers }: Known): boolean => points > 0 && standingRefusal(answers) === null
@@ -66,9 +66,9 @@ export function refusedPaths(bySeries: ReadonlyMap<string, Known>): RefusedPaths
   }
 }
 
-/** What the refusals on record mean for a series now. */
+/** The consequences of recorded refusals for a series now. */
 export interface SeriesRefusal {
-  /** Why it is left alone now; null if it may be requested. */
+  /** The refusal for which it is not requested now; null if it may be requested. */
   readonly refusal: StandingRefusal | null
   /** Whether a refusal of its path is tried again now. */
   readonly suspect: boolean
@@ -77,18 +77,18 @@ export interface SeriesRefusal {
 }
 
 /**
- * The refusal for which a series is left alone now: its own, or its path's while it never had a point. Of a path all
- * series are tried again at once, by when any of them was asked last.
+ * Returns the consequences of refusals for a series: its own or, while it never had a point, its path's. All series of
+ * a path are tried again at the same time, counted from the last request for any of them.
  */
 export function refusalOf(path: string, series: Known | undefined, paths: RefusedPaths, now: Instant): SeriesRefusal {
   const shared = wasHeld(series) ? undefined : paths.fresh.get(path)
   const seriesRefusal = series === undefined ? null : standingRefusal(series.answers)
-  // Told before it had points: nothing that an alarm may rest upon.
+  // It was refused before it had points, so this cannot be the start of an alarm.
   const refusal =
     shared ??
     (seriesRefusal !== null && (series?.points ?? 0) > 0 && seriesRefusal.since === null ? null : seriesRefusal)
   if (refusal === null) return { refusal: null, suspect: false, isShared: false }
-  // What is refused to those that have points is refused to all.
+  // A refusal to series with points applies to all series.
   const newest = refusal.scope === 'path' ? paths.held.get(path) : undefined
   const asked_at = Math.max(refusal.asked_at, newest?.asked_at ?? refusal.asked_at)
   if (!isTriedAgain({ ...refusal, asked_at }, now)) return { refusal, suspect: false, isShared: false }

@@ -32,7 +32,7 @@ export interface Held {
   readonly metric: string
   readonly points: number
   readonly answers: readonly WindowAnswer[]
-  /** The interval under which its points are stored, where the endpoint itself takes none. */
+  /** The interval under which its points are stored, if the endpoint itself takes none. */
   readonly settled: Interval | null
   /** Range of open differences that may end by themselves: the next run requests it again. */
   readonly doubtful?: Window | undefined
@@ -41,34 +41,37 @@ export interface Held {
 /** The bounds and prices of a plan. */
 export interface PlanLimits {
   readonly requestsPerMinute: number
-  /** Per asset, `*` for the others. */
+  /** Credits per request by asset, `*` for the others. */
   readonly credits: Readonly<Record<string, number>>
-  /** The day on which the provider's weeks begin; Monday unless said. */
+  /** The day on which the provider's weeks begin; Monday by default. */
   readonly weekStart?: Weekday
-  /** Ask only for known gaps. */
+  /** Whether only known gaps are requested. */
   readonly gapsOnly: boolean
-  /** Ask for every interval that has ended, also before its assumed rule: whoever asks knows that it may be there. */
+  /**
+   * Whether every interval that has ended is requested, even before its assumed rule; for callers that know that it may
+   * be available.
+   */
   readonly eager?: boolean
-  /** Why a series must not be asked of this provider; null when it may. */
+  /** Returns the reason why a series must not be requested from this provider; null if it may be. */
   readonly blocked: (series: Series, endpoint: Endpoint) => string | null
-  /** What the provider's metadata say of a series, and since when; null where there are none. */
+  /** Returns the provider's metadata of a series with their time; null if there are none. */
   readonly metadataOf?: (series: Series, endpoint: Endpoint) => SeriesMetadata | null
 }
 
-/** One request: a window of a series, or the whole series where the endpoint takes no range. */
+/** One request: a window of a series, or the whole series if the endpoint takes no range. */
 export interface Ask {
   readonly series: Series
   readonly endpoint: Endpoint
   readonly interval: Interval
-  /** The range to ask, overlap included; null where the endpoint takes neither since nor until. */
+  /** The range to request, overlap included; null if the endpoint takes neither since nor until. */
   readonly window: Window | null
-  /** The part of the wanted range that this request is to settle. */
+  /** The part of the wanted range that this request resolves. */
   readonly settles: Window
   readonly points: number
   readonly credits: number
   /**
-   * Whether its path is refused by what stands on record, to a series that has points or to others: one of them finds
-   * out.
+   * Whether a recorded refusal closes its path to series that have points, or to others; one of them finds out whether
+   * it still applies.
    */
   readonly refused?: 'held' | 'new'
 }
@@ -79,9 +82,9 @@ export type RecordedStanding = Pick<WindowAnswer, 'state' | 'asked_at' | 'reques
 /** A window of a series that is not requested, with the reason. */
 export interface BlockedWindow extends Pick<Ask, 'series' | 'endpoint' | 'interval'> {
   readonly window: Window
-  /** Why it is not requested. */
+  /** Reason for not requesting it. */
   readonly reason: string
-  /** What is recorded of it, from a standing refusal or from metadata; null if a name is not mapped. */
+  /** The recorded answer, from a standing refusal or from metadata; null if a name is not mapped. */
   readonly recorded: RecordedStanding | null
 }
 
@@ -110,19 +113,19 @@ export interface Plan {
   /** Wanted windows that are not requested. */
   readonly blocked: readonly BlockedWindow[]
   readonly totals: PlanTotals
-  /** What the user should know before fetching. */
+  /** Notes for the user to read before fetching. */
   readonly notes: readonly string[]
 }
 
-/** Where history begins when nobody says: the first block of the oldest chain. */
+/** Start of history if nothing else determines it: the first block of the oldest chain. */
 export const historyStart: Instant = Date.UTC(2009, 0, 3) / 1000
 
-/** How many stored points a top-up asks for again: the standing immutability check. */
+/** Number of stored points that a top-up requests again, as a constant check of immutability. */
 const overlapPoints = 5
 
 /** Points of one answer: few long windows before many short, but not longer than this. */
 const longestAnswer = 80_000
-/** Two missing windows are asked in one request while at most this many points lie between them. */
+/** Maximum number of points between two missing windows that are requested together. */
 const bridgedPoints = 5000
 
 /** Typical size of a point on the wire, for the estimate. */
@@ -132,7 +135,7 @@ const week = 7 * day
 const gapPatience = 90 * day
 const emptyPatience = 30 * day
 
-/** The requests that bring the wanted series up to date; pure, stable in the order of `wanted`. */
+/** Plans the requests that complete the wanted series; pure, in the order of `wanted`. */
 export function plan(
   wantedSeries: readonly Wanted[],
   storedSeries: ReadonlyMap<string, Held>,
@@ -145,7 +148,7 @@ export function plan(
   let expected = 0
   const horizons = new Map<string, Horizon>()
   const paths = refusedPaths(storedSeries)
-  /** Series that are not requested for a name that nobody mapped, and of which that is on record already. */
+  /** Series that are not requested because a name is not mapped, if the lake has already recorded this. */
   const silent = new Map<string, number>()
   for (const want of wantedSeries) {
     const stored = storedSeries.get(want.series.id)
@@ -196,8 +199,8 @@ export function plan(
 }
 
 /**
- * The ranges of open differences; a run of a watch, which comes back in minutes, looks again only where it `asks`
- * anyway.
+ * Returns the ranges of open differences. A run of `watch`, which returns in minutes, requests them only together with
+ * others (`asks`).
  */
 function doubtfulOf({ want: { endpoint }, known, interval, limits }: Line, range: Window, asks: boolean): Window[] {
   const at = known?.doubtful
@@ -205,7 +208,7 @@ function doubtfulOf({ want: { endpoint }, known, interval, limits }: Line, range
   return intersect([range], [{ since: at.since, until: ceil(at.until, interval, limits.weekStart) }])
 }
 
-/** A wanted series, and by what it is judged what to ask of it. */
+/** A wanted series, with the facts that determine its requests. */
 interface Line {
   readonly want: Wanted
   readonly known: Held | undefined
@@ -215,7 +218,7 @@ interface Line {
   readonly now: Instant
 }
 
-/** How many new points a request should bring: those that no answer has decided on, or that are still pending. */
+/** Counts the new points that a request should return: those without a final answer, or still pending. */
 function expectedOf({ settles, interval }: Ask, known: Held | undefined): number {
   const decided = (known?.answers ?? []).filter(
     (answer) => isAnswer(answer) && answer.reason !== 'pending' && !isOfMetadata(answer),
@@ -225,7 +228,7 @@ function expectedOf({ settles, interval }: Ask, known: Held | undefined): number
   return points
 }
 
-/** Up to where answers can be expected, on the grid of an interval. */
+/** The end of the range for which answers can be expected, on the grid of an interval. */
 export interface Horizon {
   /** End of the newest interval whose availability time has passed. */
   readonly final: Instant
@@ -233,7 +236,7 @@ export interface Horizon {
   readonly complete: Instant
 }
 
-/** Up to where answers can be expected now, by the availability rules of an endpoint. */
+/** Returns the end of the range for which answers can be expected now, by the availability rules of an endpoint. */
 export function horizonOf(
   endpoint: Pick<Endpoint, 'rules'>,
   interval: Interval,
@@ -247,7 +250,7 @@ export function horizonOf(
   return { final, complete }
 }
 
-/** The rules of an endpoint without assumed lags. */
+/** Returns the rules of an endpoint without assumed lags. */
 function unassumed({ rules }: Pick<Endpoint, 'rules'>): Pick<Endpoint, 'rules'> {
   const unassumedRules = Object.entries(rules).map(([interval, list]) => [
     interval,
@@ -256,12 +259,12 @@ function unassumed({ rules }: Pick<Endpoint, 'rules'>): Pick<Endpoint, 'rules'> 
   return { rules: Object.fromEntries(unassumedRules) as EndpointRules }
 }
 
-/** How long after its availability instant a missing point is still pending, in seconds. */
+/** Returns the time after its availability for which a missing point stays pending, in seconds. */
 export function toleranceOf(endpoint: Pick<Endpoint, 'tolerance'>, interval: Interval): number {
   return endpoint.tolerance ?? Math.max(2 * day, 3 * longestSeconds(interval))
 }
 
-/** What is known of a series in addition to its answers. */
+/** The facts about a series in addition to its answers. */
 interface Marks extends Pick<MetadataStanding, 'unlisted' | 'noted'> {
   /** Whether a name of the series is not mapped. */
   readonly placeholder: boolean
@@ -287,19 +290,19 @@ function isAlarm({ state, reason }: WindowAnswer, points: number): boolean {
   return points > 0 && (state === 'failed' || state === 'unsupported') && isOfHeld(reason)
 }
 
-/** The time since the availability instant of an answer's last point. */
+/** Returns the time since the availability of an answer's last point. */
 function ageOf({ want: { endpoint }, interval, limits, now }: Line, { until }: WindowAnswer): number {
   return (
     now - availableAt(endpoint.rules[interval], step(ceil(until, interval, limits.weekStart), interval, -1), interval)
   )
 }
 
-/** Whether what is missing of an answer is pending no more. */
+/** Whether the missing points of an answer are no longer pending. */
 function isOverdue(line: Line, answer: WindowAnswer): boolean {
   return ageOf(line, answer) > toleranceOf(line.want.endpoint, line.interval)
 }
 
-/** Whether an answer stands for now; one of a far future (a clock was wrong) does not. */
+/** Whether an answer still counts; one from the far future (a clock was wrong) does not. */
 function isSettled(line: Line, answer: WindowAnswer, marks: Marks): boolean {
   const { known, now } = line
   const since = Math.abs(now - answer.asked_at)
@@ -329,10 +332,13 @@ function isStale({ reason }: WindowAnswer): boolean {
   return refusal !== null && refusal.scope !== 'range' && refusal.since === null
 }
 
-/** How the reason of a window begins that was not asked because a placeholder has no real name yet. */
+/** First word of the reason of a window that was not requested because a placeholder has no real name yet. */
 export const placeholderReason = 'placeholder'
 
-/** The credits of a request for an asset. Providers name assets: only what the settings themselves hold counts. */
+/**
+ * Returns the credits of a request for an asset. Only own keys of the settings count, because providers choose the
+ * names of assets.
+ */
 export function priceOf(credits: Readonly<Record<string, number>>, asset: string): number {
   return (Object.hasOwn(credits, asset) ? credits[asset] : credits['*']) ?? 1
 }
@@ -349,7 +355,7 @@ function requestsFor(line: Line, missing: readonly Window[]): Ask[] {
     const points = count(historyStart, horizon.complete, interval)
     return [{ series, endpoint, interval, window: null, settles: hull, points, credits }]
   }
-  // With only one end to name, two windows would bring the same points twice.
+  // If a request can name only one end, two windows would return the same points twice.
   const whole = !endpoint.since || !endpoint.until
   const bridged = whole ? [hull] : bridge(missing, bridgedPoints * longestSeconds(interval))
   const joined = whole ? bridged : bridged.flatMap((window) => pieces(window, interval))
@@ -359,7 +365,7 @@ function requestsFor(line: Line, missing: readonly Window[]): Ask[] {
   })
 }
 
-/** The window cut so that no answer holds more points than are read at once without taking memory. */
+/** Splits a window so that no answer has more points than are read at once within the memory. */
 function pieces({ since, until }: Window, interval: Interval): Window[] {
   const cuts: Instant[] = [since]
   for (let cut = step(since, interval, longestAnswer); cut < until; cut = step(cut, interval, longestAnswer))
@@ -368,8 +374,8 @@ function pieces({ since, until }: Window, interval: Interval): Window[] {
 }
 
 /**
- * The window with the overlap of stored points before it (doubtful ones are their own), up to the newest ended interval
- * where it reaches the settled horizon.
+ * Widens a window by the overlap with stored points before it (except at open differences), and up to the newest ended
+ * interval if it reaches the horizon.
  */
 function widen({ want, known, interval, horizon, limits }: Line, settles: Window): Window {
   const stored = (known?.answers ?? []).filter((a) => a.state === 'covered' && a.since < settles.since)
@@ -397,7 +403,7 @@ export function totalsOf(
   return { series, windows, requests: asks.length, credits, points, bytes: points * bytesPerPoint, seconds }
 }
 
-/** What the user should know before asking. */
+/** Returns notes for the user to read before requesting. */
 function notesOf(wanted: readonly Wanted[]): string[] {
   const supply = new Set(wanted.filter((w) => w.series.metric === 'supply/current_pit').map((w) => w.series.currency))
   if (supply.size !== 1) return []

@@ -41,24 +41,24 @@ import { type DatedMetadata, saidOf } from './metadata-readings.ts'
 import { resolveNames, unnamedSelections } from './names.ts'
 import type { AskOne } from '../http/request-rows.ts'
 
-/** What a plan depends on in addition to the ledger. */
+/** The facts on which a plan depends, in addition to the ledger. */
 export interface PlanInput extends MetadataInput {
   readonly gapsOnly: boolean
-  /** As in the limits of a plan. */
+  /** Whether every interval that has ended is requested, see `PlanLimits`. */
   readonly eager?: boolean
   /** Ids of the selected series to plan for; all unless given. */
   readonly only?: ReadonlySet<string>
   readonly now: Instant
 }
 
-/** A plan, with what it is based on. */
+/** A plan, with the facts on which it is based. */
 export interface PreparedPlan {
   readonly plan: Plan
   /** Selected placeholders that the configuration does not map. */
   readonly unmapped: readonly UnmappedName[]
   /** The catalogue in the provider's own names. */
   readonly catalogue: Catalogue
-  /** Metadata by path, and who gave them; null if no answer showed it. */
+  /** Metadata by path, and the provider that gave them; null if no answer showed it. */
   readonly storedMetadata: Metadata
   readonly provider: Provider | null
   /** Selected paths that have metadata, and paths whose metadata were requested now. */
@@ -66,7 +66,7 @@ export interface PreparedPlan {
 }
 
 /**
- * Plans against the stored data; a lake that does not exist yet stores nothing, and is not created. Old metadata are
+ * Plans against the stored data; a lake that does not exist yet counts as empty, and is not created. Old metadata are
  * requested first, and stored if the lake may be written to. With `asking` null the stored ones are used.
  */
 export async function preparePlan(
@@ -77,7 +77,7 @@ export async function preparePlan(
   checkSelections(catalogue, unnamedSelections(catalogue, selections))
   using ledger = isBegun(settings.data) ? await Ledger.openToRead(settings.data) : null
   const standing = ledger === null ? new Map<string, DatedMetadata>() : standingMetadata(ledger)
-  // What a configuration contradicts is refused before anything is requested.
+  // Contradictions of the configuration are refused before anything is requested.
   const before = { ...input, catalogue: resolveNames(input, ledger, { metadata: standing, listing: null }).catalogue }
   const askedMetadata = asking === null ? nobodyAsked : await askedNow(before, ledger, asking)
   const { answers, listing } = askedMetadata.heard
@@ -103,7 +103,7 @@ export async function preparePlan(
   }
 }
 
-/** Plans for an empty lake, by what an earlier plan has learnt of the provider. */
+/** Plans for an empty lake, with the facts about the provider from an earlier plan. */
 export async function planWith(
   input: PlanInput,
   { storedMetadata, provider }: Pick<PreparedPlan, 'storedMetadata' | 'provider'>,
@@ -120,7 +120,7 @@ interface AskedMetadata {
 
 const nobodyAsked: AskedMetadata = { heard: { answers: [], listing: null, listingRow: null }, provider: null }
 
-/** Asks for the metadata that are due; without an address or a key there is nobody to ask. */
+/** Requests the metadata that are due; none without an address or a key. */
 async function askedNow(
   input: PlanInput,
   ledger: Ledger | null,
@@ -155,10 +155,10 @@ async function askedNow(
   return { heard: metadataAnswers, provider }
 }
 
-/** A mirror, and a lake on a medium that is only read, stay as they are. */
+/** Whether the lake may be written to: it is neither a mirror nor on a read-only medium. */
 const mayKeep = async (root: string): Promise<boolean> => isWritable(root) && (await mirrorOf(root)) === null
 
-/** The plan against what this ledger holds; null: nothing yet. */
+/** Plans against the stored data of a ledger; null for an empty lake. */
 export async function planOn(
   input: PlanInput,
   ledger: Ledger | null,
@@ -188,7 +188,9 @@ export async function planOn(
   return plan(wanted, storedById, limits, now)
 }
 
-/** Selections of every series that the lake was ever asked for, or was to be asked for by a run that was killed. */
+/**
+ * Returns selections of every series that was ever requested for the lake, or that a killed run was going to request.
+ */
 export async function storedSelections({ data }: Settings, catalogue: Catalogue): Promise<Selection[]> {
   if (!isBegun(data)) return []
   using ledger = await Ledger.openToRead(data)
@@ -197,11 +199,11 @@ export async function storedSelections({ data }: Settings, catalogue: Catalogue)
   return [...storedSelectionsOf(ledger, catalogue), ...valid]
 }
 
-/** Whether the catalogue still has what a path or glob names. */
+/** Whether a path or glob still names an endpoint of the catalogue. */
 const isTaken = ({ endpoints }: Catalogue, path: string): boolean =>
   [...endpoints.values()].flatMap(pathNames).some(globTest(path))
 
-/** Selections of every series that the ledger names, each from where it begins there. */
+/** Returns selections of every series in the ledger, each from its start there. */
 function storedSelectionsOf(ledger: Ledger, catalogue: Catalogue): Selection[] {
   const answers = storedAnswers(ledger)
   const bySelection = new Map<string, Selection & { readonly assets: string[] }>()
@@ -222,7 +224,7 @@ function storedSelectionsOf(ledger: Ledger, catalogue: Catalogue): Selection[] {
       since,
       held: true as const,
     }
-    // What the catalogue no longer has cannot be asked.
+    // Series that the catalogue no longer has cannot be requested.
     if (begins.length === 0 || !takes(catalogue.endpoints.get(metric), series)) continue
     const key = JSON.stringify(selection)
     const merged = bySelection.get(key) ?? { ...selection, assets: [] }
@@ -242,8 +244,8 @@ function takes(endpoint: Endpoint | undefined, series: Pick<Series, Dimension['s
 }
 
 /**
- * What of planned windows no answer was about, one range after the other of each series: what is due and of which
- * nothing else is on record. Where that was told before it keeps its date.
+ * Returns the planned windows that no answer was about, joined into ranges by series: those that are due and have no
+ * other record. A window that was recorded as not requested before keeps its date.
  */
 export function notAsked(
   ledger: Ledger,
@@ -269,7 +271,7 @@ export function notAsked(
   })
 }
 
-/** What fetches planned that were killed, as far as it is still to be asked; `but` is a run that is at work. */
+/** Returns the requests that killed fetches planned and that are still due; `but` is a running fetch. */
 export async function pendingAsks(
   ledger: Ledger,
   { settings, catalogue }: MetricsProvider,
@@ -284,7 +286,7 @@ export async function pendingAsks(
   return (await unlessUnlisted(planned))?.asks ?? []
 }
 
-/** Whether the catalogue still has what is named. */
+/** Whether the catalogue still has everything that is named. */
 function isValid(check: () => void): boolean {
   try {
     check()
@@ -304,7 +306,7 @@ export async function selectedSeries(
   return chosen === null ? null : new Set(chosen.map(({ series }) => series.id))
 }
 
-/** What of these rows lies in what is selected now; all of them where nothing is. */
+/** Filters rows by the present selection; all of them if there is none. */
 export async function selectedOf(
   ledger: Ledger,
   { settings, catalogue }: MetricsProvider,

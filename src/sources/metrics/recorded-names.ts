@@ -4,7 +4,7 @@ import { storedState } from '../../lake/ledger/index-queries.ts'
 import { type Index, checkedValue } from '../../lake/ledger/index-rows.ts'
 import { listOf, mapOf, shape, text } from '../../base/value-checks.ts'
 
-/** The piece of committed state that holds the provider's names. */
+/** Key of the committed state with the provider's names. */
 export const namesKey = 'names'
 
 const recorded = shape({
@@ -14,7 +14,7 @@ const recorded = shape({
   candidates: mapOf(listOf(text)),
 })
 
-/** The provider's own names as the lake has recorded them: with them a reader needs no configuration. */
+/** Returns the provider's own names as recorded in the lake, so that a reader needs no configuration. */
 export function recordedNames(index: Index): ProviderNames {
   const state = storedState(index, namesKey)
   return state === undefined ? noNames : checkedValue(recorded, state, namesKey)

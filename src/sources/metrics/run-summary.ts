@@ -14,10 +14,10 @@ import type { BatchResult } from './answers.ts'
 import type { Version } from '../../lake/ledger/draft.ts'
 import { unmappedError, type UnmappedName } from './unmapped.ts'
 
-/** Why a run ended before its plan did. */
+/** Reason for ending a run before its plan. */
 export type StoppedBy = 'signal' | 'max_requests' | 'budget' | 'quota' | 'unauthorised' | 'unreachable'
 
-/** A refusal, and what it is about. */
+/** A refusal, with its subject. */
 export interface RefusedAsk {
   readonly scope: RefusalScope
   readonly words: string
@@ -26,30 +26,31 @@ export interface RefusedAsk {
 /** The early end of a run. */
 export interface EarlyStop {
   readonly by: StoppedBy
-  /** When a spent quota comes back, milliseconds since 1970; null if it was no quota. */
+  /** Time at which a spent quota is renewed, milliseconds since 1970; null for any other reason. */
   readonly until: number | null
-  /** Words that the provider said; null if nothing. */
+  /** The provider's words; null if there are none. */
   readonly words: string | null
 }
 
-/** What the requests of a run so far have shown; each answer updates it. */
+/** The results of a run's requests so far; each answer updates them. */
 export interface AskingState {
   /** Requests sent so far. */
   requestCount: number
   /**
-   * What is not requested any more: a path (403, 404) to series without points, a path to those with points, or one
-   * series (400, 404), with the refusal. A refusal of a series that never answered says nothing of those that did.
+   * Parts that are not requested any more, with the refusal: a path (403, 404) to series without points, a path to
+   * those with points, or one series (400, 404). A refusal of a series that was never answered does not concern those
+   * that were.
    */
   readonly closed: Map<string, RefusedAsk>
   /** Ids of series that answered 404, by the key of their path in `closed`. */
   readonly goneSeries: Map<string, Set<string>>
-  /** Paths of which the lake had points when the first 404 came; null before. */
+  /** Paths with stored points at the time of the first 404; null before. */
   storedPaths: ReadonlySet<string> | null
   /** The first request of a refused path, by path: all others wait for its answer. */
   readonly probes: Map<string, Promise<unknown>>
   /** Ids of series that were answered in this run. */
   readonly answering: Set<string>
-  /** Up to where (seconds) short windows of a series were refused, although others are answered. */
+  /** End (seconds) of the range in which short windows of a series were refused although others are answered. */
   readonly refusedBefore: Map<string, { readonly until: number; readonly words: string }>
   /** The windows that were answered, whatever the answers resolve, by series. */
   readonly resolvedWindows: Map<string, Window[]>
@@ -61,11 +62,11 @@ export interface AskingState {
   priced: number
   /** First answers, and how many of them were 403 on how many paths. */
   readonly first: { answers: number; forbidden: number; readonly paths: Set<string> }
-  /** The early end of the run; null while it goes on. */
+  /** The early end of the run; null while it continues. */
   stopped: EarlyStop | null
 }
 
-/** The state of a run before its first answer. */
+/** Creates the state of a run before its first answer. */
 export function newAskingState(): AskingState {
   return {
     requestCount: 0,
@@ -104,7 +105,7 @@ export interface IngestSummary extends Ended<StoppedBy> {
   readonly windows: WindowCounts
   /** Resolved ranges in which points are missing for good. */
   readonly gaps: number
-  /** Points whose new value differs from the stored one and that nobody has acknowledged; an incident counts as one. */
+  /** Points whose new value differs from the stored one, without acknowledged ones; an incident counts as one. */
   readonly violations: number
   /** Incidents among `violations`. */
   readonly incidents: number
@@ -130,7 +131,9 @@ export function windowsOf(rows: readonly CoverageRow[]): WindowCounts {
 
 /** The results of a run so far. */
 export class RunTally {
-  /** How many points that differ or lack were put on record, and how many windows are asked a second time for them. */
+  /**
+   * Number of differing or missing points that were recorded, and of windows that are requested a second time for them.
+   */
   readonly differing = { recorded: 0, twice: 0 }
   readonly #made: Record<'version' | 'points_added' | 'vintages_added' | 'files_added' | 'gaps', number>
   readonly #seen = { violations: new Set<string>(), incidents: new Set<string>(), accepted: new Set<string>() }
@@ -179,17 +182,17 @@ export class RunTally {
     this.#stopped = stopped
   }
 
-  /** From now on what was not asked is on record. */
+  /** Marks the planned windows that were not requested as recorded. */
   account(): void {
     this.#accounted = true
   }
 
-  /** Placeholders that somebody selected and that this provider is not asked for. */
+  /** Sets the selected placeholders that are not requested from this provider. */
   unmapped(names: readonly UnmappedName[]): void {
     this.#unmapped = names
   }
 
-  /** What the run has really cost, beside its plan. */
+  /** Returns the actual cost of the run, to compare with its plan. */
   actual() {
     const { requests, credits, bytes } = this.#cost
     const cost = { requests, credits, points: this.#made.points_added + this.#made.vintages_added, bytes }
@@ -227,12 +230,13 @@ export type BeginsLater = Pick<SeriesName, 'metric' | 'asset' | 'interval'> & {
   readonly asked_from: string
 }
 
-/** Who is asked from the beginning of all history begins later by nature. */
+/**
+ * Time after the start of all history within which a request counts as one from the beginning, so that a later first
+ * point is normal.
+ */
 const longest = 40 * day
 
-/**
- * The series that begin later than somebody asked for them, by what answers said of the time before their first points.
- */
+/** Finds the series that begin later than requested, from the answers about the time before their first points. */
 export function beginsLater(rows: readonly CoverageRow[]): BeginsLater[] {
   return rows.flatMap(({ series, since, until, reason }) => {
     if (reason !== beforeFirst || since < historyStart + longest) return []
@@ -246,13 +250,13 @@ export function beginsInWords({ metric, asset, begins, asked_from }: BeginsLater
   return `${metric} ${asset} begins ${begins}, asked from ${asked_from}`
 }
 
-/** What every job that asks for points says where it ended early. */
+/** Returns the error of a job that requested points and ended early; null if it did not. */
 export function stoppedEarly(summary: Ended): LakeError | null {
   const next = 'see that PITLAKE_METRICS_URL is right and the network is up, then run the same command again'
   return endedEarly('metrics', summary, { subject: 'the provider cannot be reached', next })
 }
 
-/** The error that a fetch ends with after its work, with what to do next; null where all is well. */
+/** Returns the error with which a fetch ends after its work, with the next step; null if all is well. */
 export function verdict(summary: IngestSummary): LakeError | null {
   const { violations, incidents } = summary
   return gravestOf([
@@ -264,7 +268,7 @@ export function verdict(summary: IngestSummary): LakeError | null {
   ])
 }
 
-/** What every job says of single stored values that differ, and where they do. */
+/** Returns the error for single stored values that differ, with the place where they do; null if there are none. */
 export function differingPoints(violations: number, where: string): LakeError | null {
   if (violations === 0) return null
   const next = 'nothing stored was changed: see pitlake violations list, then pitlake violations acknowledge'
@@ -274,7 +278,7 @@ export function differingPoints(violations: number, where: string): LakeError | 
   })
 }
 
-/** What every job says of very many stored values that differ at once. */
+/** Returns the error for very many stored values that differ at once; null if there is no incident. */
 export function differingAtOnce(incidents: number): LakeError | null {
   if (incidents === 0) return null
   const subject =

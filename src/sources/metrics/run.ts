@@ -25,7 +25,7 @@ import type { Ask, Plan } from './plan.ts'
 import type { PlanInput } from './prepare.ts'
 import { RunTally, type WindowCounts } from './run-summary.ts'
 
-/** The largest body that is kept; a larger one is asked for in halves. */
+/** Bytes of the largest body to store; the window of a larger one is requested in halves. */
 export const maxBodyBytes = 1_000_000_000
 const pollRetries: RetryPolicy = { ...usualRetries, attempts: 3 }
 
@@ -43,9 +43,9 @@ export interface IngestDeps extends AskingDeps {
 /** The purpose of a run that requests points: a fetch or a verify. */
 export interface Purpose {
   readonly name: 'fetch' | 'verify'
-  /** The most credits that windows may cost; null: as many as the plan says. */
+  /** Maximum credits for windows; null for the cost of the plan. */
   readonly budget: number | null
-  /** Whether it comes back in minutes, so that it need not insist. */
+  /** Whether the run is repeated in minutes, so that it can give up early. */
   readonly polls?: boolean
   readonly onBatch: (done: BatchResult) => void
 }
@@ -57,26 +57,27 @@ export interface MetricsRun {
   readonly input: MetricsInput
   readonly deps: IngestDeps
   readonly tally: RunTally
-  /** What every request of the run has taught of the API. */
+  /** Reachability of the API, learned from every request of the run. */
   readonly reach: Reach
 }
 
-/** The open connection of a run to the metrics API, with what converting needs. */
+/** The open connection of a run to the metrics API, with the dependencies of converting. */
 export interface MetricsConnection {
   readonly connection: Connection
-  /** Opened by the first who needs it: what was asked in vain needs none. */
+  /** Opens the engine on first use; a run without usable answers needs none. */
   readonly engine: () => Promise<Engine>
-  /** Tells the world and the run's log. */
+  /** Reports an event to the caller and the run's log. */
   readonly tell: (event: IngestEvent) => void
-  /** Asks for the listing of assets, by its own limit. */
+  /** Requests the listing of assets, under its own limit. */
   readonly list: () => Promise<ListingAnswer>
   /**
-   * Asks for the metadata that are due, by the same limit; returns the provider's listing of paths if it was requested.
+   * Requests the metadata that are due, under the same limit; returns the provider's listing of paths if it was
+   * requested.
    */
   readonly describe: (due: MetadataDue) => Promise<readonly string[] | null>
 }
 
-/** Opens the lake for a job that asks for points; no second one of its kind works beside it. */
+/** Opens the lake for a job that requests points; only one job of a kind runs at a time. */
 export async function withMetrics<T>(
   input: MetricsInput,
   deps: IngestDeps,
@@ -149,11 +150,11 @@ interface MetadataRefresh {
   readonly tally: RunTally
   readonly connection: Connection
   readonly tell: (event: IngestEvent) => void
-  /** By a limit of its own: its refusals stop nothing. */
+  /** Sends a request under a limit of its own; its refusals stop nothing else. */
   readonly ask: AskOne
 }
 
-/** Asks for the metadata that are due and keeps them, once it is known whose they are. */
+/** Requests the metadata that are due, and stores them once the provider is known. */
 async function refreshMetadata(
   { run: { id, ledger }, input, deps, tally, connection, tell, ask }: MetadataRefresh,
   due: MetadataDue,
@@ -179,7 +180,7 @@ async function refreshMetadata(
 /** A step of a run that requests points, for progress and the run's log. */
 export type IngestEvent =
   | { readonly kind: 'planned'; readonly plan: Plan }
-  /** A request is about to be asked, under this id. */
+  /** A request with this id is about to be sent. */
   | { readonly kind: 'request'; readonly id: string; readonly ask: Ask }
   | { readonly kind: 'asking'; readonly event: AskEvent }
   /** A request has its final outcome. */
@@ -196,14 +197,14 @@ export type IngestEvent =
     }
   /** The clocks of this machine and of the provider differ by more than ten minutes. */
   | { readonly kind: 'skew'; readonly skew: Skew }
-  /** The listing of assets was asked: how many it names, and how many of them are new or changed. */
+  /** The listing of assets was requested: the number of assets in it, and of new or changed ones. */
   | { readonly kind: 'listing'; readonly assets: number | null; readonly fresh: number; readonly outcome: string }
-  /** Metadata were asked for: of how many paths, and how many of them have any. */
+  /** Metadata were requested: the number of paths, and of those that have any. */
   | { readonly kind: 'metadata'; readonly asked: number; readonly read: number }
-  /** New points of a series hold integers that a double does not: their text is in `extra`. */
+  /** New points of a series contain integers that a double cannot represent; their text is in `extra`. */
   | { readonly kind: 'beyond'; readonly series: string; readonly points: number }
 
-/** How an event of a run stands in its log; null where the connection notes it, or only a detailed log holds it. */
+/** Returns the log line of an event; null if the connection logs it, or if only a detailed log contains it. */
 function logged(event: IngestEvent, detailed: boolean): readonly [name: string, facts: object] | null {
   const { kind, ...facts } = event
   switch (event.kind) {

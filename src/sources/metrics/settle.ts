@@ -8,33 +8,33 @@ import { intersect, minus, union, type Window } from '../../base/windows.ts'
 import { type Ask, horizonOf, toleranceOf } from './plan.ts'
 import type { RefusedAsk } from './run-summary.ts'
 
-/** When and by which request a window was answered. */
+/** The time and the request that answered a window. */
 export interface AskedAt {
-  /** The earlier of the local clock and the provider's: what the answer can have known. */
+  /** The earlier of the local clock and the provider's, which bounds what the answer can include. */
   readonly at: Instant
   readonly request: string
   readonly weekStart: Weekday
 }
 
-/** The instant up to which an answer speaks: a copy out of a cache knows nothing that came after its `Date`. */
+/** Returns the time up to which an answer is informed: a cached copy includes nothing after its `Date`. */
 export const knownAt = (local: Instant, date: Instant | null): Instant =>
   date === null ? local : Math.min(local, date)
 
-/** What an answer settles of its range: nothing that was not due when it was made. */
+/** Returns the part of its range that an answer resolves, without anything that was not due when it was made. */
 function dueOf(ask: Ask, { at, weekStart }: AskedAt): Window {
   const { final } = horizonOf(ask.endpoint, ask.interval, at, weekStart)
   return { since: ask.settles.since, until: Math.min(ask.settles.until, final) }
 }
 
-/** The one row of an answer that brought no points at all: nothing there, not allowed, or not understood. */
+/** Builds the one row of an answer without any points: nothing available, not allowed, or not understood. */
 export function settleWhole(ask: Ask, state: CoverageState, reason: string | null, asked: AskedAt): CoverageRow[] {
   const due = dueOf(ask, asked)
   return due.since < due.until ? [row(ask, due, state, reason, asked)] : []
 }
 
 /**
- * Coverage ranges that follow from a decoded body, within its window and beyond it: covered where points are,
- * `empty` before the first point of the series, `pending` or `gap` where one is missing behind it.
+ * Builds the coverage ranges that follow from a decoded body, within its window and beyond it: covered where points
+ * are, `empty` before the first point of the series, `pending` or `gap` for missing points after it.
  */
 export function coverageFromBody(
   ask: Ask,
@@ -46,14 +46,14 @@ export function coverageFromBody(
   if (firstPoints.length === 0) return settleWhole(ask, 'empty', null, request)
   const beginning = Math.min(...firstPoints)
   const due = dueOf(ask, request)
-  // A stored point covers its interval, also where it ended by the provider's clock alone; what is missing there is
+  // A stored point covers its interval, even if this has ended only by the provider's clock; missing points there are
   // pending.
   const reached = body.last === null ? due.until : Math.max(due.until, end(body.last, ask.interval))
-  // A point that the overlap brought fills a gap that lies before what was to be final.
+  // A point in the overlap fills a gap before the range that was to be resolved.
   const range = { since: Math.min(due.since, body.addedFirst ?? Infinity), until: reached }
   if (range.since >= range.until) return []
   const missing = intersect([range], body.missing)
-  // Whoever takes no `since` tells nothing missing before its first point.
+  // An endpoint without `since` shows nothing about missing points before its first one.
   const before = intersect([range], [{ since: Number.NEGATIVE_INFINITY, until: beginning }])
   const holes = minus(missing, before)
   return [
@@ -63,24 +63,24 @@ export function coverageFromBody(
   ].toSorted((a, b) => a.since - b.since)
 }
 
-/** What failed, but only where no earlier answer covers: a failure takes no knowledge away. */
+/** Builds rows for a failure, except where an earlier answer covers the range: a failure removes no knowledge. */
 export function settleFailure(ask: Ask, reason: string, covered: readonly Window[], asked: AskedAt): CoverageRow[] {
   return minus([dueOf(ask, asked)], union(covered)).map((window) => row(ask, window, 'failed', reason, asked))
 }
 
-/** What the ledger knows of a series before it is requested. */
+/** The ledger's record of a series before it is requested. */
 export interface SeriesRecord {
   /** Stored points. */
   readonly points: number
   /** Live coverage ranges of the series. */
   readonly coverage: readonly CoverageRow[]
-  /** The refusal that stands against it; null if none does. */
+  /** The standing refusal of the series; null if there is none. */
   readonly standing: StandingRefusal | null
 }
 
 /**
- * What a refusal says of the range that was asked. A series that never had a point is `unsupported`. One that has
- * points is failed, an alarm since its first refusal, and withdrawn after 30 days; where it is covered it stays so.
+ * Builds rows for a refusal of the requested range. A series that never had a point becomes `unsupported`. One that has
+ * points becomes failed, an alarm since its first refusal, and withdrawn after 30 days; covered ranges stay covered.
  */
 export function settleRefusal(
   ask: Ask,
@@ -94,7 +94,7 @@ export function settleRefusal(
       minus([row], points > 0 ? provenRows : []).map((window) => ({ ...row, ...window })),
     )
   if (refusal.scope === 'range') return rows('unsupported', refusal.words)
-  // The first words stay, lest another request id in them counts as news.
+  // The first words stay, so that a different request id in them does not count as news.
   const isSame = standing !== null && standing.scope === refusal.scope && (points <= 0 || standing.since !== null)
   const words = isSame ? standing.words : refusal.words
   if (points <= 0) return rows('unsupported', words)
@@ -104,7 +104,7 @@ export function settleRefusal(
   return rows('failed', alarmReason(since, words))
 }
 
-/** A hole is awaited until it is older than the endpoint's tolerance, then it is a gap. */
+/** Splits a hole by age: pending until it is older than the endpoint's tolerance, then a gap. */
 function splitByAge(ask: Ask, window: Window, request: AskedAt): CoverageRow[] {
   const rules = ask.endpoint.rules[ask.interval]
   const patience = toleranceOf(ask.endpoint, ask.interval)
@@ -127,7 +127,7 @@ function row(ask: Ask, window: Window, state: CoverageState, reason: string | nu
   return { series: ask.series.id, since, until, state, reason, asked_at: asked.at, request: asked.request }
 }
 
-/** The two halves of a request that was too much for the provider; null where there is nothing to halve. */
+/** Splits a request that was too large for the provider into halves; null if it cannot be split. */
 export function halve(ask: Ask): readonly [Ask, Ask] | null {
   const { window, interval } = ask
   if (window === null) return null

@@ -13,38 +13,41 @@ import { isKnownSelection } from './names.ts'
 import { unlessUnlisted, withListedAssets } from './assets.ts'
 import { placeholderReason } from './plan.ts'
 
-/** A placeholder of the catalogue that the configuration gives no real name. */
+/** A placeholder of the catalogue without a real name in the configuration. */
 interface Placeholder {
-  /** Where the configuration maps it. */
+  /** Key of the configuration that maps it. */
   readonly setting: 'metrics.paths' | 'metrics.exchanges'
   /** The path or the exchange, as the catalogue spells it. */
   readonly name: string
-  /** What is recorded of a window that is not requested for it. */
+  /** The reason to record for a window that is not requested because of it. */
   readonly reason: string
   /** Paths of the provider that fit, if its listing is known. */
   readonly candidates: readonly string[] | null
 }
 
-/** An unmapped placeholder that somebody selected, and the series that are never requested because of it. */
+/** A selected placeholder without a mapping, and the series that are never requested because of it. */
 export interface UnmappedName extends Pick<Placeholder, 'setting' | 'name'> {
-  /** Ids. */
+  /** Ids of these series. */
   readonly series: readonly string[]
 }
 
-/** A provider and what is selected of it. */
+/** A provider, and the selections of its data. */
 interface UnmappedInput extends MetricsProvider {
   readonly selections: readonly Selection[]
   /** Ids of the selected series to look at; all unless given. */
   readonly only?: ReadonlySet<string>
 }
 
-/** Placeholders are names of the sandbox only; whoever else listens on this machine shows itself with its answers. */
+/**
+ * Whether placeholders may be sent. They are names of the sandbox only; a different provider on this machine identifies
+ * itself with its answers.
+ */
 function mayTakePlaceholders({ metrics }: Settings, provider: Provider | null): boolean {
   if (metrics.url !== null && !isLoopback(metrics.url)) return false
   return provider?.metrics === undefined || provider.synthetic
 }
 
-/** Why the series must not be asked of whoever answers for this lake; null when it may. */
+/** Returns the reason why the series must not be requested from this lake's provider; null if it may be. */
 export function blockedFor(
   settings: Settings,
   catalogue: Catalogue,
@@ -56,7 +59,10 @@ export function blockedFor(
   return isTaken ? null : unmappedReason(catalogue, series, endpoint)
 }
 
-/** Why the series cannot be asked of a real provider: a placeholder without a real name; null when it can. */
+/**
+ * Returns the reason why the series cannot be requested from a real provider, a placeholder without a real name; null
+ * if it can.
+ */
 export function unmappedReason(catalogue: Catalogue, series: Series, endpoint: Endpoint): string | null {
   return placeholderIn(catalogue, series, endpoint)?.reason ?? null
 }
@@ -78,9 +84,9 @@ const fitting = (candidates: readonly string[] | null): string =>
   candidates === null ? '' : ` (${candidates.join(' and ')} fit)`
 
 /**
- * The placeholders that somebody selected and that this provider is never asked for: a path or an exchange that a
- * selection names, or all that a glob of it names. What a wide glob names among others, or the lake itself holds, is
- * nobody's wish.
+ * Finds selected placeholders that are never requested from this provider: a path or an exchange that a selection
+ * names, or everything that its glob names. A placeholder that a wide glob names among others, or that comes from the
+ * lake's own contents, does not count as selected.
  */
 export async function selectedPlaceholders(
   { settings, catalogue, selections, only }: UnmappedInput,
@@ -104,7 +110,7 @@ export async function selectedPlaceholders(
         const isNamed = series.exchange !== null && selection.exchanges?.includes(series.exchange) === true
         if (!isAll && !isNamed) continue
         const { setting, name, candidates } = placeholder
-        // The lister knows: no path of the provider is meant, or several may be.
+        // The provider's listing decides: no path of the provider fits, or several do.
         if (candidates !== null && candidates.length > 1) refuseAmbiguous(settings, name, candidates)
         const collected = placeholders.get(`${setting} ${name}`) ?? { setting, name, series: new Set<string>() }
         placeholders.set(`${setting} ${name}`, collected)
@@ -115,7 +121,7 @@ export async function selectedPlaceholders(
   return [...placeholders.values()].map((placeholder) => ({ ...placeholder, series: [...placeholder.series] }))
 }
 
-/** Refuses a selected path that may stand for several of the provider: only a person can choose. */
+/** Refuses a selected path that may stand for several paths of the provider, because only the user can choose. */
 function refuseAmbiguous(settings: Settings, name: string, candidates: readonly string[]): never {
   throw usage(settings.where(['metrics', 'paths', name]), {
     expected: 'one path of the provider',
@@ -138,7 +144,7 @@ export async function selectedPlaceholdersNow(input: UnmappedInput): Promise<rea
 /** Maximum number of series and names that are written out. */
 const mostShown = 3
 
-/** How many series are never requested, and which. */
+/** Describes the number of series that are never requested, and lists some of them. */
 export function unmappedInWords(names: readonly UnmappedName[]): string {
   const series = [...new Set(names.flatMap((unmappedName) => unmappedName.series))]
   const listed = series.slice(0, mostShown).map((id) => {
@@ -152,7 +158,7 @@ export function unmappedInWords(names: readonly UnmappedName[]): string {
   )
 }
 
-/** What the configuration lacks; null where it lacks nothing. */
+/** Returns the missing part of the configuration; null if nothing is missing. */
 export function mappingRemedy(names: readonly UnmappedName[]): string | null {
   if (names.length === 0) return null
   const bySetting = Map.groupBy(names.slice(0, mostShown), ({ setting }) => setting)
@@ -167,7 +173,7 @@ export function mappingRemedy(names: readonly UnmappedName[]): string | null {
   )
 }
 
-/** What every command that requests points ends with where somebody selected what is never requested; null else. */
+/** Returns the error with which a command ends if selected series are never requested; null otherwise. */
 export function unmappedError(names: readonly UnmappedName[]): LakeError | null {
   const next = mappingRemedy(names)
   return next === null ? null : new LakeError('incomplete', { subject: unmappedInWords(names), next })

@@ -31,25 +31,25 @@ const verifyResults = [
 type VerifyResult = (typeof verifyResults)[number]
 
 /**
- * What is on record of a window that was requested again without a comparison: the provider refused it, or no answer
- * could be used. It keeps its place in the rotation by that, and counts as verified nowhere.
+ * The recorded results of a window that was requested again without a comparison: the provider refused it, or no answer
+ * was usable. The record keeps its position in the rotation, but it does not count as verified.
  */
 const uncomparedResults = ['refused', 'unanswered'] as const
 
-/** Whether an answer was compared with what is stored. */
+/** Whether an answer was compared with the stored points. */
 export function isCompared({ result }: Pick<Verified, 'result'>): boolean {
   return !uncomparedResults.some((uncompared) => uncompared === result)
 }
 
-/** How requests end that the provider refuses; `not requested`: an earlier refusal of the same run stood for it. */
+/** Outcomes of requests that the provider refuses; `not requested` if an earlier refusal of the same run applied. */
 const refusingOutcomes: readonly string[] = ['forbidden', 'gone', 'refused', 'not requested']
 
-/** How the kind of a violation is told as a result. */
+/** Converts the kind of a violation to a result. */
 function resultOfKind(kind: string): VerifyResult {
   return verifyResults.find((result) => result.replaceAll(' ', '_') === kind) ?? 'changed'
 }
 
-/** Outcome of every window that was requested again, also where no answer could be compared. */
+/** Lists the outcome of every window that was requested again, even if no answer could be compared. */
 export function verifiedRows(
   batch: readonly Answered[],
   bodies: readonly BodyResult[],
@@ -60,7 +60,7 @@ export function verifiedRows(
   return batch.flatMap(({ ask, request, again, cut }) => {
     const body = results.get(request?.id ?? '')
     const { since, until } = ask.settles
-    // Parts, or one more request, answer for what was cut or could not be read the first time.
+    // For a window that was cut, or could not be read the first time, its parts or the repeated request answer.
     const isPassing = cut === true || (body?.state === 'poison' && !again)
     if (request === null || since >= until || isPassing) return []
     if (body === undefined || body.state === 'poison') {
@@ -78,7 +78,7 @@ export function verifiedRows(
 }
 
 /**
- * What answers say of windows that are not plainly covered: where points are held, their absence upstream changes
+ * Keeps the answers about windows that are not fully covered; if points are stored, their absence upstream changes
  * nothing.
  */
 export function onlyMissing(ledger: Ledger, batch: readonly Answered[], coverage: readonly CoverageRow[]) {
@@ -96,8 +96,8 @@ export function onlyMissing(ledger: Ledger, batch: readonly Answered[], coverage
 }
 
 /**
- * The rows without what they would take away: where a window is plainly covered, by the lake or by an earlier row, each
- * of its points is held, and no answer unmakes that.
+ * Removes the parts of rows that would undo fully covered windows, of the lake or of an earlier row: each of their
+ * points is stored, and no answer changes that.
  */
 export function keepingProven(ledger: Ledger, coverage: readonly CoverageRow[]): CoverageRow[] {
   const plain = new Map<string, Window[]>()
@@ -111,7 +111,7 @@ export function keepingProven(ledger: Ledger, coverage: readonly CoverageRow[]):
   })
 }
 
-/** Why the last answer of a series could not be used, by series. */
+/** Collects the reasons why the last answers of series could not be used, by series. */
 export function unusedOf(answers: readonly Answered[], bodies: readonly BodyResult[]): Map<string, string> {
   const poison = new Map(bodies.flatMap((body) => (body.state === 'poison' ? [[body.request, body.reason]] : [])))
   const unused = new Map<string, string>()
@@ -127,7 +127,7 @@ export function unusedOf(answers: readonly Answered[], bodies: readonly BodyResu
   return unused
 }
 
-/** One stored value that the provider no longer gives, with everything that it needs to find out why. */
+/** One stored value that the provider no longer returns, with all facts for finding the cause. */
 export interface Difference extends SeriesName {
   /** ISO text. */
   readonly t: string
@@ -137,9 +137,9 @@ export interface Difference extends SeriesName {
   readonly stored: string | null
   /** The provider's value as JSON text; null if it sent none. */
   readonly offered: string | null
-  /** When the stored value was received, ISO text; null if unknown. */
+  /** Time at which the stored value was received, ISO text; null if unknown. */
   readonly stored_at: string | null
-  /** When the provider's value was received, ISO text. */
+  /** Time at which the provider's value was received, ISO text. */
   readonly offered_at: string
   /** Id of the request that returned the stored value; null if it is not on record. */
   readonly stored_request: string | null
@@ -159,13 +159,13 @@ interface Unanswered {
   readonly since: string
   /** End of the window, exclusive. */
   readonly until: string
-  /** Why there was no usable answer. */
+  /** Reason for having no usable answer. */
   readonly reason: string
   /** Whether the provider refused it: requested again, it is refused again. */
   readonly refused: boolean
 }
 
-/** How the windows of a plan ended. */
+/** The results of the windows of a plan, as counts. */
 interface WindowEnds {
   readonly verified: number
   /** Windows whose refusal was on record before the run. */
@@ -199,7 +199,7 @@ export class Findings {
   readonly #refused = new Set<string>()
   readonly #unused = new Map<string, string>()
   readonly #requests = new Map<string, { readonly request: RequestRow; readonly provider: string | null }>()
-  /** Requests by series whose rows stand in files of the lake. */
+  /** Requests by series whose rows are in files of the lake. */
   #archived = new Map<string, EarlierRequest[]>()
 
   readonly add = ({ violations, verified, unused, answersWithBody }: Compared): void => {
@@ -212,9 +212,7 @@ export class Findings {
       if (needed.has(request.id)) this.#requests.set(request.id, { request, provider: body.requestId })
   }
 
-  /**
-   * Reads what stands in files of the lake of the requests of series that differ: `differences` is to name one of them.
-   */
+  /** Reads requests of differing series from files of the lake, so that `differences` can name one of them. */
   async readArchive(ledger: Ledger): Promise<void> {
     const series = [...new Set([...this.#violations.values()].map((violation) => violation.series))]
     const files = liveFiles(ledger, { table: 'requests' })
@@ -228,7 +226,7 @@ export class Findings {
     this.#archived = Map.groupBy(rows, ({ series: id }) => id)
   }
 
-  /** How many windows ended in each way. */
+  /** Counts windows by result. */
   results(): Record<VerifyResult, number> {
     const counts = noneOf(verifyResults)
     for (const { result } of this.#verified) counts[result as VerifyResult]++
@@ -236,8 +234,8 @@ export class Findings {
   }
 
   /**
-   * What became of the windows of the plan: compared, refused as they were before (`refusedBefore`), without a usable
-   * answer, or left for the next run.
+   * Counts the windows of the plan by result: compared, refused as before (`refusedBefore`), without a usable answer,
+   * or left for the next run.
    */
   windows(asks: readonly Ask[], refusedBefore: ReadonlySet<Ask>, stopped: boolean): WindowEnds {
     const verified = Map.groupBy(this.#verified, ({ series }) => series)
@@ -294,13 +292,13 @@ export class Findings {
   }
 }
 
-/** The requests of a series that were answered, the latest first. */
+/** Reads the answered requests of a series, latest first. */
 function earlierRequests(ledger: Ledger, series: string, archived: readonly EarlierRequest[]): EarlierRequest[] {
   const requestRow = ledger.statement("SELECT * FROM requests WHERE series = ? AND outcome = 'body'").all(series)
   return [...requestRow.map(earlierOf), ...archived].toSorted((a, b) => b.asked_at - a.asked_at)
 }
 
-/** The last request before the value was stored whose range holds it. */
+/** Returns the last request before the value was stored whose range includes it; null if there is none. */
 function broughtBy(requests: readonly EarlierRequest[], t: number, stored_at: number | null): string | null {
   const found = requests.find(
     ({ since, until, asked_at }) =>

@@ -17,7 +17,7 @@ import { isCompared } from './verify-findings.ts'
 import { refusals } from '../../lake/ledger/violations.ts'
 import { formatCount } from '../../base/figures.ts'
 
-/** Which part of what the lake holds is to be asked again. */
+/** The part of the stored data to request again; null for all. */
 export interface VerifyScope {
   readonly paths: readonly string[] | null
   readonly assets: readonly string[] | null
@@ -30,45 +30,48 @@ interface Choice {
   readonly settings: Settings
   readonly catalogue: Catalogue
   readonly scope: VerifyScope
-  /** The most credits they may cost; null: everything. */
+  /** Maximum credits of these windows; null for everything. */
   readonly budget: number | null
   /**
    * Days in which daily runs compare everything once, so that each may cost less than the budget; null: each spends all
    * of it.
    */
   readonly spreadDays: number | null
-  /** What was asked again since then by this round is done. */
+  /** Start of the round, microseconds; what it has requested since then is done. */
   readonly begun: Micros
-  /** Partitions of which a file is damaged: nothing can be compared there. */
+  /** Partitions with a damaged file, where nothing can be compared. */
   readonly damaged: ReadonlySet<string>
 }
 
 /** A window that may be requested again. */
 interface Candidate {
   readonly ask: Ask
-  /** Since when at least half of it counts as requested again, whatever came of it; null: never. */
+  /**
+   * Time since which at least half of it counts as requested again, whatever the result, microseconds; null for never.
+   */
   readonly tried: Micros | null
   /** Whether the provider refuses it, or gave no usable answer the last time. */
   readonly refused: boolean
 }
 
-/** What a verify requests. */
+/** The requests of a verify. */
 export interface ChosenWindows {
   readonly plan: Plan
-  /** How many windows the lake holds, those that were done before in this round too. */
+  /** Number of windows in the lake, including those that this round has done. */
   readonly windows: number
   /** Requests of the plan whose refusal is on record. */
   readonly refused: ReadonlySet<Ask>
 }
 
-/** The share of a budget that goes to windows whose last answer could not be used. */
+/** Share of a budget for windows whose last answer could not be used. */
 const probeShare = 0.1
-/** On one day of so many a single probe may be dearer than that. */
+/** Number of days of which one allows a single such request above this share. */
 const dearProbeDays = 10
 
 /**
- * One window a series, never requested again or longest ago first, of equals one endpoint after the other, within the
- * budget. Windows without a usable answer share a small part of it, so that they keep nobody else waiting.
+ * Chooses one window per series within the budget: those never requested again or longest ago first, and among equals
+ * the endpoints in turn. Windows without a usable answer share a small part of the budget, so that they delay no
+ * others.
  */
 export function chooseWindows(ledger: Ledger, choice: Choice): ChosenWindows {
   const { settings, begun } = choice
@@ -104,7 +107,7 @@ export function chooseWindows(ledger: Ledger, choice: Choice): ChosenWindows {
 /** Fewest credits that a daily run may spend: a small lake is compared whole. */
 const leastDaily = 10
 
-/** Most credits that this run may spend; null: no limit. */
+/** Returns the maximum credits that this run may spend; null for no limit. */
 function budgetOf(candidates: readonly Candidate[], { budget, spreadDays }: Choice): number | null {
   if (budget === null || spreadDays === null) return budget
   const whole = candidates.reduce((sum, { ask }) => sum + ask.credits, 0)
@@ -112,8 +115,8 @@ function budgetOf(candidates: readonly Candidate[], { budget, spreadDays }: Choi
 }
 
 /**
- * Most credits for windows without a usable answer. If not even one of them fits into their share of the budget, they
- * get the whole budget on one day in ten.
+ * Returns the maximum credits for windows without a usable answer. If not even one of them fits into their share of the
+ * budget, they get the whole budget on one day in ten.
  */
 function probeBudget(refusedCandidates: readonly Candidate[], budget: number, begun: Micros): number {
   const cheapest = Math.min(...refusedCandidates.map(({ ask }) => ask.credits))
@@ -136,7 +139,7 @@ function candidatesOf(ledger: Ledger, choice: Choice) {
   for (const series of storedSeries(ledger).values()) {
     if (paths?.includes(series.metric) === false || assets?.some((test) => test(series.asset)) === false) continue
     const catalogued = catalogue.endpoints.get(series.metric)
-    // Nobody is asked for own data: their files are compared by an import.
+    // User data are not requested: an import compares their files.
     if (catalogued && isOwn(catalogued)) continue
     const windows = windowsOf(ledger, series, coverage.get(series.id) ?? [], choice)
     if (windows.length === 0) continue
@@ -175,7 +178,7 @@ function candidatesOf(ledger: Ledger, choice: Choice) {
   return { candidates, done, left: pointsLeft }
 }
 
-/** Series with points that are refused now (`standing`), and those of them that a person took note of. */
+/** Returns the series with points that are refused now (`standing`), and those of them that a person acknowledged. */
 function refusedSeries(ledger: Ledger): Readonly<Record<'standing' | 'acknowledged', ReadonlySet<string>>> {
   const all = refusals(ledger).map(({ listed }) => listed)
   return {
@@ -192,10 +195,10 @@ function nothingHeld({ paths, assets }: VerifyScope): Error {
   })
 }
 
-/** The partition of a series as its files are stored. */
+/** Returns the partition in which a series is stored. */
 export const partitionOf = (series: StoredSeries): string => `${series.metric} ${storedInterval(series)}`
 
-/** What is held of a series as one window, because a long one costs as much as a short one. */
+/** Returns the stored history of a series as one window, because a long request costs as much as a short one. */
 function windowsOf(
   ledger: Ledger,
   series: StoredSeries,
@@ -215,7 +218,10 @@ function windowsOf(
   return coveredWindows.length === 0 ? [] : [hullOf(coveredWindows)]
 }
 
-/** Where values depend on the asked range, only an answer to the very same range can be compared. */
+/**
+ * Whether a row was requested with exactly its range; if values depend on the range, only such an answer can be
+ * compared.
+ */
 function wasAskedAlone(ledger: Ledger, row: CoverageRow): boolean {
   const request = ledger.statement('SELECT since, until FROM requests WHERE id = ?').get(row.request)
   return request !== undefined && request['since'] === row.since && request['until'] === row.until
@@ -243,7 +249,7 @@ function askOf(series: StoredSeries, endpoint: Endpoint, settles: Window, { sett
   }
 }
 
-/** The instant since which at least half of the window was requested again. */
+/** Returns the time since which at least half of the window was requested again; null if it was not. */
 function triedAt(window: Window, rows: readonly Verified[]): Micros | null {
   const half = (window.until - window.since) / 2
   let rest = [window]
@@ -255,8 +261,8 @@ function triedAt(window: Window, rows: readonly Verified[]): Micros | null {
 }
 
 /**
- * Never requested or longest ago first, so that each comes within one round of all; of equals one of every endpoint in
- * turn.
+ * Orders candidates: those never requested or longest ago first, so that each is reached within one round; among
+ * equals, one of every endpoint in turn.
  */
 function rotation(candidates: readonly Candidate[]): Candidate[] {
   const age = ({ tried }: Candidate): number => tried ?? Number.NEGATIVE_INFINITY

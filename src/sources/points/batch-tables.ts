@@ -4,27 +4,28 @@ import { type Engine, quote } from '../../lake/store/engine.ts'
 import { identityOf, type Ordered } from './conversion-types.ts'
 import { rowsSql } from './sql.ts'
 
-/**
- * Of a batch with series whose values may be revised, also: how vintages are dated, and whether a difference is one.
- */
+/** Further columns of a batch with revisable series: the dating of vintages, and whether a difference is one. */
 const revisableColumns = ', revisable VARCHAR, revises BOOLEAN'
 /**
- * The answers of a batch, by their numbers in the order of writing and in that of asking; `compared`: differences are
+ * The answers of a batch, numbered in the order of writing and in that of requests; `compared` if differences are
  * violations.
  */
 const bodyColumns =
   'body INTEGER, part INTEGER, ord INTEGER, rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, horizon ' +
   'BIGINT, compared BOOLEAN, interval VARCHAR, backfill BIGINT, own_asset VARCHAR, own_metric VARCHAR, clocked ' +
   'BOOLEAN'
-/** Series of the bodies, to find their points in stored files: dimensions match exactly, NULL only with NULL. */
+/**
+ * Columns of the bodies' series, for finding their points in stored files: dimensions match exactly, NULL only with
+ * NULL.
+ */
 const seriesColumns =
   'rank INTEGER, part INTEGER, metric VARCHAR, interval VARCHAR, asset VARCHAR, currency VARCHAR, exchange ' +
   'VARCHAR, network VARCHAR, params VARCHAR'
-/** The rules of their partitions, see `ruleRows`. */
+/** Columns of the rules of their partitions, see `ruleRows`. */
 const ruleColumns =
   'part INTEGER, begins BIGINT, ends BIGINT, kind VARCHAR, seconds BIGINT, rule_basis VARCHAR, trusted BOOLEAN'
 
-/** Makes the tables of a batch in the session: `bodies`, `series` and `rules`. */
+/** Creates the tables of a batch in the session: `bodies`, `series` and `rules`. */
 export async function createBatchTables(session: Engine, ordered: readonly Ordered[]): Promise<void> {
   const parts = new Map(ordered.map(({ p, part }) => [p, part]))
   const rules = [...parts].flatMap(ruleRowsOf)
@@ -34,12 +35,12 @@ export async function createBatchTables(session: Engine, ordered: readonly Order
   await session.run(`CREATE TEMP TABLE rules AS ${rowsSql(ruleColumns, rules)}`)
 }
 
-/** What is staged, or a relation like it, with what was asked and the rules, for FROM. */
+/** SQL that joins staged points, or a relation like them, with their requests and rules, for FROM. */
 export const withBatchSql = 'JOIN bodies USING (body) JOIN rules USING (part) WHERE t >= begins AND t < ends'
 
 /**
- * SQL of what is staged with what was asked and the rules, of answers that differ in their series alone: constants, for
- * behind a join the engine keeps no order among its threads.
+ * SQL of the staged points with their requests and rules, for answers that differ only in their series. These are
+ * constants, because after a join the engine does not preserve order across its threads.
  */
 export function uniformBatchSql([first]: readonly Ordered[]): string {
   if (first === undefined) return 'staged_points'

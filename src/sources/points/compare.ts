@@ -21,27 +21,28 @@ import type { Standing } from '../../lake/ledger/differences.ts'
 import type { RecordedValue } from '../../lake/ledger/lost-points.ts'
 
 /**
- * For each body the earlier answers of its series: what such an answer lacked was not known when it was asked. `dated`:
- * the last import of the series, by which points that bring their instant are judged.
+ * Columns of the earlier answers of each body's series: a point that such an answer lacked was not known at that time.
+ * `dated`: the last import of the series, which judges points that come with their time of availability.
  */
 const priorColumns = 'body INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, dated BOOLEAN'
 
 /**
- * The staged points of a batch against the stored ones and each other. New points are in the session's `new_points`.
+ * The result of comparing the staged points of a batch with the stored ones and each other. New points are in the
+ * session's `new_points`.
  */
 export interface Comparison {
-  /** Whether the table `late_points` names points that came late. */
+  /** Whether the table `late_points` contains points that arrived late. */
   readonly late: boolean
   /** Whether a value may be -0.0. */
   readonly minusZero: boolean
-  /** What each body added, by position; a body that added nothing has no entry. */
+  /** Counts of what each body added, by position; a body that added nothing has no entry. */
   readonly tallies: Map<number, Tally>
   readonly contradictions: Contradiction[]
   /** Stored points of revisable series that answers no longer contain. */
   readonly vanished: VanishedPoints[]
-  /** What the answers show of differences on record, point by point. */
+  /** State of recorded differences according to the answers, point by point. */
   readonly statuses: ConflictStatus[]
-  /** Months that had lost points with a file, of which points were received again. */
+  /** Months that had lost points with a file and in which points were received again. */
   readonly regained: Regained[]
   /** Stored points that bodies lack whose absence means nothing. */
   readonly lacking: number
@@ -64,10 +65,10 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   if (hasLost) await createLostTables(session, good)
   const interval = intervalSql(ordered.map(({ part }) => part.interval))
   const rowSql = { close: endSql('t', interval), instant: rowInstantSql('t', 'close') }
-  // With nothing to compare with all that is offered is fresh: it need not be written down again.
+  // Without stored points to compare with, all offered points are new and need not be written to a table.
   const bare = stored === noStoredPoints && !hasLost
   const isApart = areApart(good)
-  // DuckDB goes through the larger side of a join in its order: that must be the points.
+  // DuckDB reads the larger side of a join in its order: that must be the points.
   const points = [...loaded.staged.values()].reduce((sum, body) => sum + body.points, 0)
   const asRead = bare && isApart && !doubled && !revised && points > 10 * ordered.length
   const inside = good.every((job) => isInside(job, loaded))
@@ -93,7 +94,7 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   )
   if (revised) await addVintages(session, good[0]?.part.observedAt ?? 0n)
   await session.run(statement('known_points', { observed: `${good[0]?.part.observedAt ?? 0}::BIGINT` }))
-  // Where no point lies outside its window, and no window over another, no body speaks of another one's points.
+  // If no point lies outside its window, and no windows overlap, no body contains another one's points.
   const alone = new Set(good.map(({ rank }) => rank)).size === good.length || (isApart && inside)
   const uncompared = (bare && alone) || good.every(({ part }) => part.overlap === 'off')
   const rewritten = revised ? await rowsAsNumbers<Contradiction>(session, statement('rewritten_vintages')) : []
@@ -120,7 +121,7 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   }
 }
 
-/** What each body brought. */
+/** Runs SQL that counts what each body added, by position. */
 async function tally(session: Engine, sql: string): Promise<Map<number, Tally>> {
   const rows = await rowsAsNumbers<TallyRow>(session, sql)
   return new Map(
@@ -137,13 +138,13 @@ function minusZero(loaded: Loaded): boolean {
 
 type Good = Ordered & { readonly i: number }
 
-/** Whether all that a body brought lies in the window that was asked. */
+/** Whether all points of a body lie in the requested window. */
 function isInside({ i, body }: Good, { staged }: Loaded): boolean {
   const { first, last } = staged.get(i) ?? { first: Infinity, last: -Infinity }
   return first >= (body.since ?? -Infinity) && last < (body.until ?? Infinity)
 }
 
-/** Whether no two bodies of a series were asked for the same: none of their points comes twice. */
+/** Whether the requested ranges of the bodies of a series are disjoint, so that none of their points occurs twice. */
 function areApart(good: readonly Good[]): boolean {
   return good.every(({ rank, body }, i) => {
     const before = good[i - 1]
@@ -156,8 +157,8 @@ const noStoredPoints =
   'BIGINT, stored_at BIGINT, available BIGINT)'
 
 /**
- * The points that files of both levels hold between the earliest and the latest instant that any body was asked for or
- * brought.
+ * SQL of the stored points, from files of both levels, between the earliest and the latest time that any body was
+ * requested for or contains.
  */
 function storedPointsSql(good: readonly Good[], loaded: Loaded, revised: boolean): string {
   const meets = ({ from, to }: PointRange, { min_t, max_t }: Existing): boolean =>
@@ -193,7 +194,7 @@ interface PointRange {
   readonly to: Instant
 }
 
-/** The range that bodies were requested for or contain. */
+/** Returns the range that bodies were requested for or contain. */
 function rangeOf(bodies: readonly Good[], { staged }: Loaded): PointRange {
   const first = bodies.map(({ i, body }) => Math.min(body.since ?? -Infinity, staged.get(i)?.first ?? Infinity))
   const last = bodies.map(({ i, body }) => Math.max((body.until ?? Infinity) - 1, staged.get(i)?.last ?? -Infinity))
@@ -212,7 +213,7 @@ async function contradict(session: Engine, whole: boolean): Promise<Contradictio
   ]
 }
 
-/** What is not in files of the user's is no less held for that. */
+/** Counts the stored points that bodies of user files lack; their absence from a file changes nothing. */
 async function countLacking(session: Engine): Promise<number> {
   const sql = `SELECT count(DISTINCT (body, t)) AS lacking FROM (${statement('vanished_points')})`
   const [row] = await rowsAsNumbers<{ lacking: number }>(session, sql)
@@ -221,7 +222,7 @@ async function countLacking(session: Engine): Promise<number> {
 
 const always = 1_000_000_000_000
 
-/** Makes the table `late_points` where points may have come late; whether they may. */
+/** Creates the table `late_points` if points may have arrived late; returns whether they may. */
 async function createLatePoints(
   session: Engine,
   good: readonly Good[],
@@ -238,7 +239,7 @@ async function createLatePoints(
 }
 
 /**
- * How many points are known only from now on because an earlier answer lacked them; further vintages are none of them.
+ * Counts the points that are known only from now on because an earlier answer lacked them, without further vintages.
  */
 async function countLate(session: Engine, revised: boolean): Promise<number> {
   const first = revised ? ' SEMI JOIN (FROM new_points WHERE NOT vintage) USING (body, t)' : ''
@@ -247,7 +248,9 @@ async function countLate(session: Engine, revised: boolean): Promise<number> {
   return row?.points ?? 0
 }
 
-/** Earlier answers of the body's series: those that the job names, and those of this batch that were asked before. */
+/**
+ * Lists earlier answers of the body's series: those that the job names, and those of this batch from earlier requests.
+ */
 function priorRows({ body, ord, i }: Good, series: readonly Good[]): object[] {
   const batch = series.filter((o) => o.ord < ord && o.body.askedAt < body.askedAt).map((o) => o.body)
   const answers = [...body.prior, ...batch].map((p) => ({
@@ -274,8 +277,8 @@ const answerColumns = 'rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT
 const recordedColumns = 'body INTEGER, t BIGINT, valued BOOLEAN, v DOUBLE, o VARCHAR, computed BIGINT, stored_at BIGINT'
 
 /**
- * Tells the session what series of the bodies lost: the tables `lost_months`, `first_sightings`, `earlier_answers` and
- * `recorded_values`, the view `restored_points`.
+ * Creates the tables about losses of the bodies' series (`lost_months`, `first_sightings`, `earlier_answers` and
+ * `recorded_values`) and the view `restored_points`.
  */
 async function createLostTables(session: Engine, good: readonly Good[]): Promise<void> {
   const byRank = new Map(good.flatMap(({ rank, body }) => (body.lost ? [[rank, body.lost] as const] : [])))
@@ -316,8 +319,8 @@ function recordRow({ t, value, computed, stored_at }: RecordedValue): object {
 }
 
 /**
- * What came again of which month, and whether it is what was lost: makes the table `regained_verdicts`, and adds it to
- * `late_points`.
+ * Determines which points of lost months were received again, and whether they are unchanged: creates the table
+ * `regained_verdicts`, and adds it to `late_points`.
  */
 async function regain(
   session: Engine,
@@ -363,7 +366,7 @@ async function regain(
   return rows.map(({ body, ...rest }) => ({ series: bodyAt(ordered, body).body.series.id, ...rest }))
 }
 
-/** The bodies whose points bring their instant and are judged by earlier imports. */
+/** Lists the bodies whose points come with their time of availability and are judged by earlier imports. */
 function datedBodies(ordered: readonly Ordered[]): string {
   return ordered.flatMap(({ body }, i) => (body.lastImport === undefined ? [] : [i])).join(', ')
 }
@@ -384,7 +387,7 @@ export interface VanishedPoints {
   readonly points: number
 }
 
-/** Adds to `new_points` what is new of revisable series: first values and further vintages. */
+/** Adds the news of revisable series to `new_points`: first values and further vintages. */
 async function addVintages(session: Engine, now: bigint): Promise<void> {
   await session.run(statement('new_vintages', { now: `${now}::BIGINT` }))
 }
@@ -404,13 +407,13 @@ export interface Contradiction {
   readonly stored: string
   /** The body's value as JSON text; null if it has none. */
   readonly offered: string | null
-  /** When the stored value was received, microseconds. */
+  /** Time at which the stored value was received, microseconds. */
   readonly stored_at: number
 }
 
 const standingColumns = 'n INTEGER, rank INTEGER, t BIGINT, until BIGINT, offered_at BIGINT'
 
-/** What the answers say of differences that are on record, point by point; `seen` is what they show. */
+/** Determines the state of recorded differences according to the answers, point by point. */
 async function readDifferenceAnswers(
   session: Engine,
   ordered: readonly Ordered[],

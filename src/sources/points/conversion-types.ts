@@ -11,57 +11,60 @@ import type { Lexed } from './lexer.ts'
 import type { Engine } from '../../lake/store/engine.ts'
 import { type Identity, identityColumns } from '../../lake/store/parquet.ts'
 
-/** One successful answer: a spool file and what was asked. */
+/** One successful answer: a spool file, and the request that it answers. */
 export interface Body {
   /** The decompressed JSON body. */
   readonly file: string
-  /** What it is made of, where somebody has looked already. */
+  /** Facts about its tokens, if it has been read already. */
   readonly lexed?: Lexed | undefined
-  /** The id of the request that brought it. */
+  /** Id of the request that returned it. */
   readonly request: string
   readonly series: Series
-  /** The asked range, half-open, null where unbounded. Points outside are compared, never stored. */
+  /**
+   * Start of the requested range, half-open; null if unbounded. Points outside of the range are compared, but never
+   * stored.
+   */
   readonly since: Instant | null
   readonly until: Instant | null
   readonly askedAt: Instant
-  /** Points whose interval ends, or whose stated instant lies, after this instant are not stored. */
+  /** End of the storable points: a point whose interval ends later, or whose stated time is later, is not stored. */
   readonly horizon: Instant
   /** Earlier successful answers of this series. */
   readonly prior: readonly { readonly since: Instant; readonly until: Instant; readonly askedAt: Instant }[]
   /**
-   * Of rows that bring the instant from which they were known: when the series was last imported. What that import
-   * lacked although it was known by then is late.
+   * Time of the series' last import, for rows that come with their time of availability. A point that this import
+   * lacked although it was available by then is late.
    */
   readonly lastImport?: Instant | undefined
   /** Differences of its series that are on record and that the last answer about them showed. */
   readonly standing?: readonly Standing[] | undefined
-  /** What its series lost with files. */
+  /** Points that its series lost with files. */
   readonly lost?: Lost | undefined
 }
 
-/** A file that is there, with the first and last `t` inside. */
+/** An existing file, with the first and last `t` inside. */
 export interface Existing {
   readonly path: string
   readonly min_t: Instant | null
   readonly max_t: Instant | null
 }
 
-/** What a batch brings to one partition, and by what it is judged. */
+/** The bodies of a batch for one partition, with the rules that apply to them. */
 export interface ConvertPart {
   readonly metric: string
-  /** What the provider calls it, where that is something else. */
+  /** The provider's name of the metric, if it differs. */
   readonly wireName?: string | undefined
   readonly interval: Interval
   readonly rules: readonly Rule[]
   /** `fixed_range` compares only with answers to the very same range, `off` never. */
   readonly overlap: 'exact' | 'fixed_range' | 'off'
   /**
-   * That differing values are vintages: those of answers (`observed`) are known from their `computed_at` where that
-   * came later than what was held, else from when they were seen; `told`: the source dates each, and one t may come
-   * several times.
+   * The dating of differing values as vintages, if they are no violations. `observed`: values of answers are known from
+   * their `computed_at` if it is later than the stored value, otherwise from the time they were seen. `told`: the
+   * source dates each value, and one t may occur several times.
    */
   readonly revisable?: 'observed' | 'told' | undefined
-  /** In the order of asking: where two bring the same point, the first wins. */
+  /** Bodies in the order of their requests; if two contain the same point, the first counts. */
   readonly bodies: readonly Body[]
   /** The live files of the partition alone. */
   readonly existing: readonly Existing[]
@@ -69,34 +72,34 @@ export interface ConvertPart {
   readonly out: string
 }
 
-/** What holds for all partitions of a batch. */
+/** The facts that apply to all partitions of a batch. */
 export interface ConversionContext {
   readonly recent: RecentJob
-  /** What `t` marks at this provider; the lake always stores the start. */
+  /** Meaning of `t` at this provider; the lake always stores the start of the interval. */
   readonly timestamp: 'interval_start' | 'interval_end'
-  /** The day on which weeks begin; Monday unless said. */
+  /** The day on which weeks begin; Monday by default. */
   readonly weekStart?: Weekday
-  /** The instant of the coming commit, Unix microseconds. */
+  /** Time of the coming commit, Unix microseconds. */
   readonly observedAt: bigint
   /** Key-value pairs for the footer. */
   readonly metadata: Readonly<Record<string, string>>
   readonly during?: During | undefined
-  /** Who stages points that are no answers of a provider. */
+  /** Stages points that are not answers of a provider. */
   readonly reader?: Reader | undefined
 }
 
-/** What one body holds once it is staged. */
+/** The counts of one body after staging. */
 export interface Staged {
   readonly points: number
-  /** How many have a computed_at. */
+  /** Number of points with a `computed_at`. */
   readonly told: number
-  /** Whether all values and instants are what they should be. */
+  /** Whether all values and timestamps are valid. */
   readonly sound: boolean
   /** Whether any value is -0.0. */
   readonly minusZero: boolean
-  /** Whether some t may stand twice. */
+  /** Whether some t may occur twice. */
   readonly doubled: boolean
-  /** Whether each t stands behind the one before. */
+  /** Whether the t are in rising order. */
   readonly rising?: boolean
   readonly first: number
   readonly last: number
@@ -106,30 +109,33 @@ export interface Staged {
 export interface Loaded {
   readonly staged: ReadonlyMap<number, Staged>
   readonly poison: ReadonlyMap<number, string>
-  /** Whether they stand in the order of the files already; else that is found out. */
+  /** Whether the points are known to be in the order of the files; otherwise this is checked. */
   readonly sorted?: boolean
-  /** Whether that is so however many threads read them, and all are of one partition with one rule, asked at once. */
+  /**
+   * Whether their order does not depend on the number of threads, and all belong to one partition with one rule and to
+   * the same requested range.
+   */
   readonly alike?: boolean
 }
 
-/** Stages points that come from somewhere else than spool files. */
+/** A source of points other than spool files. */
 export interface Reader {
-  /** Makes the view `staged_points` of a session, see `staged_points.sql`, of which no row is poison. */
+  /** Creates the view `staged_points` of a session, see `staged_points.sql`, without any poisoned row. */
   readonly stage: (session: Engine, ordered: readonly Ordered[]) => Promise<Loaded>
-  /** Drops what that made, once it stands elsewhere. */
+  /** Drops what `stage` created, once the points have been copied. */
   readonly unload: (session: Engine) => Promise<void>
-  /** Whether another instant for the same value is a contradiction. */
+  /** Whether a different time for the same value is a contradiction. */
   readonly clocked: boolean
 }
 
-/** Everything that one commit converts. */
+/** The input of a conversion for one commit. */
 export interface ConvertJob extends ConversionContext {
   readonly parts: readonly ConvertPart[]
-  /** From so many new points on, what a partition gets is written to a file of its own; some thousands unless said. */
+  /** Number of new points from which on a partition gets a file of its own; some thousands by default. */
   readonly portion?: number
 }
 
-/** Where small portions of all partitions go together. */
+/** The file for small portions of all partitions. */
 interface RecentJob {
   /** The live recent files. */
   readonly existing: readonly Existing[]
@@ -140,23 +146,23 @@ interface RecentJob {
 /** One partition under the circumstances of its batch. */
 export interface PartJob extends ConversionContext, ConvertPart {}
 
-/** What one body brought inside the asked range. */
+/** The counts of one body inside the requested range. */
 export interface Tally {
-  /** Points that may be stored, held before or not, and their first and last `t`. */
+  /** Points that may be stored, whether or not they already are; followed by their first and last `t`. */
   readonly kept: number
   readonly first: Instant | null
   readonly last: Instant | null
-  /** New points that this body brought, and their first and last `t`. */
+  /** New points of this body, followed by their first and last `t`. */
   readonly added: number
   readonly addedFirst: Instant | null
   readonly addedLast: Instant | null
-  /** New points whose integer a double does not hold: its text is in `extra`. */
+  /** New points with an integer that a double cannot represent; its text is in `extra`. */
   readonly beyond: number
   /** New points that are further vintages of points that had a value. */
   readonly vintages?: number
 }
 
-/** What a body brought that brought nothing. */
+/** The counts of a body without points. */
 export const emptyTally: Tally = {
   kept: 0,
   first: null,
@@ -167,23 +173,23 @@ export const emptyTally: Tally = {
   beyond: 0,
 }
 
-/** What became of one body. */
+/** The result of one body. */
 export interface BodyResult extends Omit<Tally, 'kept'> {
   readonly request: string
   readonly series: string
-  /** `empty`: the array held nothing. `poison`: nothing of the body was used. */
+  /** State of the body. `empty`: an array without elements. `poison`: nothing of the body was used. */
   readonly state: 'ok' | 'empty' | 'poison'
-  /** Why it is poison. */
+  /** Reason for calling it poison; null otherwise. */
   readonly reason: string | null
   /** Elements of the array; 0 for poison. */
   readonly points: number
   /**
-   * Finished intervals of the asked range without a point, half-open; from the first point on where `since` is null.
+   * Finished intervals of the requested range without a point, half-open; from the first point on if `since` is null.
    */
   readonly missing: readonly Window[]
 }
 
-/** The written file: what the journal wants to know of it. */
+/** The facts about a written file that the journal records. */
 export interface WrittenFile {
   readonly rows: number
   /** Independent of the order of rows and of their spread over files: digests of parts add up (`digestSql`). */
@@ -203,53 +209,56 @@ export interface WrittenRecent extends WrittenFile {
   readonly shares: readonly Share[]
 }
 
-/** A held point of which a difference is on record, and what the last answer about it says of that; null: nothing. */
+/**
+ * A stored point with a recorded difference, and whether the last answer about it still showed the difference; null if
+ * the answer shows neither.
+ */
 export interface ConflictStatus {
   readonly standing: Standing
   readonly t: Instant
   readonly shown: boolean | null
 }
 
-/** What a conversion gives; nothing of it is committed yet. */
+/** The result of a conversion; nothing of it is committed yet. */
 export interface ConvertResult {
-  /** By partition; null where it gets no file of its own: then there is none at `out`. */
+  /** Files by partition; null if the partition gets no file of its own, and then there is none at `out`. */
   readonly files: readonly (WrittenFile | null)[]
-  /** The recent file; null where no small portion is new. */
+  /** The recent file; null if no small portion is new. */
   readonly recent: WrittenRecent | null
-  /** One a body, partition by partition, each in the order of asking. */
+  /** One result per body, by partition, each in the order of requests. */
   readonly bodies: readonly BodyResult[]
   readonly violations: readonly Violation[]
   readonly statuses: readonly ConflictStatus[]
   readonly findings: readonly Finding[]
   readonly regained: readonly Regained[]
-  /** How many held points bodies lack whose absence says nothing. */
+  /** Number of stored points that bodies lack and whose absence means nothing. */
   readonly lacking: number
-  /** How many new points of user files are late: known only from now on. */
+  /** Number of new points of user files that are late: known only from now on. */
   readonly latePoints: number
-  /** How many points might be stored, held before or not. */
+  /** Number of points that might be stored, whether or not they already are. */
   readonly kept: number
 }
 
-/** The file of a body by its place: what has none is no body. */
+/** Returns the file of a body by its position; a position without a file is an internal error. */
 export function fileOf(files: readonly string[], body: number): string {
   const file = files[body]
   if (file === undefined) throw new RangeError(`no file of body ${body}`)
   return file
 }
 
-/** A body in the order of writing: by series as the file is sorted, then by what was asked. */
+/** A body in the order of writing: by series as the file is sorted, then by the requested range. */
 export interface Ordered {
   readonly body: Body
   /** Partition of the answer, and the position of that in the batch. */
   readonly part: PartJob
   readonly p: number
-  /** Position in its partition: the order of asking. */
+  /** Position in its partition, in the order of requests. */
   readonly ord: number
   /** Number of the series in the batch. */
   readonly rank: number
 }
 
-/** The body of a position, as SQL tells it: there is one, or something is very wrong. */
+/** Returns the body at a position that SQL returned; a missing one is an internal error. */
 export function bodyAt(ordered: readonly Ordered[], position: number): Ordered {
   const found = ordered[position]
   if (found === undefined) throw new RangeError(`no body stands at ${position}`)
@@ -257,7 +266,8 @@ export function bodyAt(ordered: readonly Ordered[], position: number): Ordered {
 }
 
 /**
- * Sorts bodies as their points will be sorted: partition, asset, currency, exchange, network, params, then asked range.
+ * Sorts bodies as their points will be sorted: partition, asset, currency, exchange, network, params, then requested
+ * range.
  */
 export function order(parts: readonly PartJob[]): Ordered[] {
   const keyed = parts.flatMap((part, p) => part.bodies.map((body, ord) => ({ body, part, p, ord, key: sortKey(body) })))
@@ -276,19 +286,19 @@ export function order(parts: readonly PartJob[]): Ordered[] {
   })
 }
 
-/** A series as the columns of its points name it. */
+/** Returns the identity of a series for the columns of its points. */
 export function identityOf({ asset, currency, exchange, network, params }: Body['series']): Identity {
   return { asset, currency, exchange, network, params: paramsText(params) }
 }
 
-/** Bytes that compare like the columns do, NULL last. */
+/** Returns bytes that compare like the columns, NULL last. */
 function sortKey({ series }: Body): Buffer {
   const identity = identityOf(series)
   const parts = identityColumns.map((name) => identity[name])
   return Buffer.concat(parts.flatMap((part) => (part === null ? [Buffer.of(0xff)] : [Buffer.from(part), Buffer.of(0)])))
 }
 
-/** The further parameters of a series as JSON text with sorted keys; null where there are none. */
+/** Formats the further parameters of a series as JSON text with sorted keys; null if there are none. */
 function paramsText(params: Readonly<Record<string, string>>): string | null {
   const entries = Object.entries(params).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return entries.length === 0 ? null : JSON.stringify(Object.fromEntries(entries))

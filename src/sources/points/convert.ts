@@ -30,15 +30,15 @@ import { availableAt, ruleFor } from '../../catalog/availability.ts'
 import { minus, type Window } from '../../base/windows.ts'
 
 /**
- * Turns the spool files of a batch into sorted Parquet files of the points that are new, one for all that comes in
- * small portions and one for each partition that gets many, and tells everything else: which bodies are poison and why,
- * what contradicts the points that are held, what is missing. All bodies are read into tables and compared together, in
- * as many statements for one partition as for a hundred. No point becomes a JavaScript object but one that contradicts.
- * Works in a session of its own; commits nothing.
+ * Converts the spool files of a batch to sorted Parquet files of the new points: one file for all small portions, and
+ * one for each partition with many points. Reports everything else: poisoned bodies and the reason, contradictions of
+ * stored points, missing points. All bodies are read into tables and compared together, with as many statements for one
+ * partition as for a hundred. Only contradicting points become JavaScript objects. Works in a session of its own;
+ * commits nothing.
  */
 export async function convert(engine: Engine, job: ConvertJob): Promise<ConvertResult> {
   using session = await engine.session()
-  // A chunk of few rows would wait for more of them, and larger ones that follow pass it: no order would be kept.
+  // A chunk of few rows would wait for more of them while larger ones overtake it, and the order would be lost.
   await session.run('SET enable_caching_operators = false')
   try {
     const ordered = order(job.parts.map((part): PartJob => ({ ...job, ...part })))
@@ -137,7 +137,7 @@ async function writeFresh(
   return { files, recent }
 }
 
-/** What is written together comes last. */
+/** Plans the files to write; the one for small portions comes last. */
 function targetsOf(job: ConvertJob, ordered: readonly Ordered[], added: readonly number[]): Target[] {
   const { recent, portion = portionRows } = job
   const targets: Target[] = []
@@ -153,7 +153,7 @@ function targetsOf(job: ConvertJob, ordered: readonly Ordered[], added: readonly
   return together.rows > 0 ? [...targets, together] : targets
 }
 
-/** The files with what they hold, all read at once: a statement costs more than the rows of a file. */
+/** Reads the contents of all files at once, because a statement costs more than the rows of a file. */
 async function readBack(session: Engine, targets: readonly Target[]) {
   if (targets.length === 0) return []
   const files = targets.map(({ own, out }) => ({ path: out, metric: null, interval: null, ...own }))
@@ -170,7 +170,7 @@ async function isUnsorted(session: Engine): Promise<boolean> {
   return row?.unsorted !== false
 }
 
-/** The results of each partition in the order of asking. */
+/** Lists the results of each partition in the order of requests. */
 function bodyResults(
   ordered: readonly Ordered[],
   { poison, staged, tallies, holes }: Loaded & Pick<Comparison, 'tallies'> & { holes: ReadonlyMap<number, Window[]> },
@@ -200,21 +200,19 @@ function violation(contradiction: Contradiction, ordered: readonly Ordered[]): V
   }
 }
 
-/** What a revisable series lost upstream stays, and is told; what it says of the rest still counts. */
+/**
+ * Builds the finding for points of a revisable series that are missing upstream: they stay stored, and the rest of the
+ * answer still counts.
+ */
 function goneFrom({ body: position, t, points, last }: VanishedPoints, ordered: readonly Ordered[]): Finding {
   const { body, part } = bodyAt(ordered, position)
   return { series: body.series.id, t, kind: 'vanished', detail: { points, last }, at: Number(part.observedAt) }
 }
 
-/**
- * What the provider's `computed_at` contradicts, on the points in `new_points`: `before_end`, `before_stated`, and
- * `convention`, once a body, where all its instants fit the other meaning of `t`; it then stands for that body's
- * `before_end` too.
- */
-/** How the `computed_at` of a body lies to the end of the interval. */
+/** The position of a body's `computed_at` relative to the end of the interval. */
 interface Clocks {
   readonly told: number
-  /** How many lie before the end of the interval or a stated instant. */
+  /** Number of those before the end of the interval or before a stated time. */
   readonly early: number
   /** `computed_at` minus the end, microseconds: the smallest and the largest. */
   readonly low: number
@@ -223,6 +221,11 @@ interface Clocks {
   readonly first: number
 }
 
+/**
+ * Finds contradictions by the provider's `computed_at` on the points in `new_points`: `before_end`, `before_stated`,
+ * and `convention`, once per body, if all its times fit the other meaning of `t`; this replaces the `before_end` of
+ * that body.
+ */
 async function findClocks(session: Engine, ordered: readonly Ordered[]): Promise<Finding[]> {
   const findings: Finding[] = []
   const mistaken = new Set<number>()
@@ -257,9 +260,9 @@ interface Early extends Readonly<Record<'body' | 't' | 'computed' | 'close' | 'f
 const minFindings = 3
 
 /**
- * Whether the clocks of a body fit the other meaning of `t` only. Interval starts are computed about one interval after
- * `t`. If every one of at least three comes within half an interval of `t`, then `t` was an end. Interval ends are
- * computed soon after `t`; if every one comes one to two intervals after it, `t` was a start.
+ * Whether the clocks of a body fit only the other meaning of `t`. Interval starts are computed about one interval after
+ * `t`. If there are at least three and each of them is within half an interval of `t`, then `t` was an end. Interval
+ * ends are computed soon after `t`; if each of them is one to two intervals after it, `t` was a start.
  */
 export function contradictsConvention({ told, low, high }: Clocks, { interval, timestamp }: PartJob): boolean {
   const size = longestSeconds(interval) * 1_000_000
@@ -267,7 +270,10 @@ export function contradictsConvention({ told, low, high }: Clocks, { interval, t
   return timestamp === 'interval_start' ? high < -size / 2 : low >= size && high < 2 * size
 }
 
-/** The grid points of the asked range that a complete answer holds: finished, and past a stated instant. */
+/**
+ * Returns the part of the requested range that a complete answer fills: finished intervals, after any stated time; null
+ * without a start.
+ */
 function expectedRange(job: PartJob, body: Body, first: Instant | null): Window | null {
   const from = body.since ?? first
   if (from === null) return null
@@ -284,7 +290,7 @@ function finished(job: PartJob, t: Instant, horizon: Instant): boolean {
   return ruleFor(job.rules, t).basis !== 'stated' || availableAt(job.rules, t, job.interval) <= horizon
 }
 
-/** For each body that is no poison the finished intervals that it lacks, by position. */
+/** Finds, for each body that is not poison, the finished intervals that it lacks, by position. */
 async function findHoles(
   session: Engine,
   ordered: readonly Ordered[],

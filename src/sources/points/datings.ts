@@ -9,13 +9,16 @@ export interface EarlierDating {
   readonly interval: Interval
   /** The commit that dated them so, microseconds; null if they were dated so from the start. */
   readonly from: Micros | null
-  /** The commit that dated them anew, microseconds. */
+  /** The commit that redated them, microseconds. */
   readonly until: Micros
   /** Files with this dating, relative to the lake. */
   readonly paths: readonly string[]
 }
 
-/** How files that keep an earlier dating are listed: table `redated`, labelled with the instant that ended it. */
+/**
+ * Label of the files with an earlier dating, which are listed in the table `redated`: the time of the commit that ended
+ * it.
+ */
 export function redatedLabel(until: Micros): string {
   return String(until).padStart(16, '0')
 }
@@ -44,9 +47,9 @@ export function earlierDatings(
 type Read = (paths: readonly string[]) => string
 
 /**
- * The points as they were dated at an instant, for FROM: before a partition was dated anew its earlier files answer
- * instead of the newest. `at` is SQL of an instant that folds to a constant; while it is NULL nothing but the newest
- * files is read. `newest` is the relation over them.
+ * SQL of the points as they were dated at a certain time, for FROM: until a partition was redated, its earlier files
+ * replace the newest. `at` is SQL of a time that folds to a constant; while it is NULL only the newest files are read.
+ * `newest` is the relation over them.
  */
 export function datedPointsSql(newest: string, datings: readonly EarlierDating[], read: Read, at: string): string {
   if (datings.length === 0) return newest
@@ -75,7 +78,7 @@ function pairs(parts: readonly EarlierDating[]): string {
   return parts.map(({ metric, interval }) => `(${quote(metric)}, ${quote(interval)})`).join(', ')
 }
 
-/** The availability rules of a catalogue, as the journal keeps them. */
+/** Returns the availability rules of a catalogue in the form of the journal. */
 export function rulesOf({ endpoints }: Catalogue): Rules {
   const text = JSON.stringify(Object.fromEntries([...endpoints].map(([path, { rules }]) => [path, rules])))
   return { digest: sha256(text), rules: JSON.parse(text) as Json }

@@ -5,24 +5,23 @@ import type { FileEntry, Json } from '../../lake/ledger/entry.ts'
 import { inLake } from '../../lake/store/layout.ts'
 
 /*
- * Points stand in two levels of files: a partition's own (metric and interval in their path), and recent ones, which
- * hold what commits brought in small portions, all metrics together (metric and interval as their first columns). A
- * point is in one file only. The journal lists recent files without metric and interval; their `meta.shares` tells what
- * they hold.
+ * Points are stored in two levels of files: a partition's own (metric and interval in their path), and recent ones with
+ * the small portions of commits, all metrics together (metric and interval as their first columns). A point is in one
+ * file only. The journal lists recent files without metric and interval; their `meta.shares` lists their partitions.
  */
 
-/** From so many points on, a portion of a partition is worth a file of its own. */
+/** Number of points from which on a portion of a partition gets a file of its own. */
 export const portionRows = 8192
 
 /** Rows of a row group of a recent file: a question about one metric reads one or two. */
 export const recentGroup = 32_768
 
-/** What a points file holds of one partition. */
+/** The contents of a points file for one partition, as counts. */
 export interface Share {
   readonly metric: string
   readonly interval: Interval
   readonly rows: number
-  /** The smallest `available_at` minus end of the interval, microseconds; null where nobody told. */
+  /** The smallest `available_at` minus end of the interval, microseconds; null if unknown. */
   readonly min_lag: number | null
 }
 
@@ -31,7 +30,7 @@ export function isRecent({ table, metric }: Pick<FileEntry, 'table' | 'metric'>)
   return table === 'points' && metric === null
 }
 
-/** What a points file holds of each partition. */
+/** Returns the contents of a points file for each partition. */
 export function sharesOf(file: Pick<FileEntry, 'metric' | 'interval' | 'rows' | 'meta'>): Share[] {
   const { metric, interval, rows, meta } = file
   const lag = meta['min_lag']
@@ -48,7 +47,7 @@ export function sharesOf(file: Pick<FileEntry, 'metric' | 'interval' | 'rows' | 
   )
 }
 
-/** The shares as the meta of a recent file keeps them. */
+/** Converts shares to their form in the meta of a recent file. */
 export function sharesMeta(shares: readonly Share[]): Json {
   const meta: Record<string, Record<string, Json>> = {}
   for (const { metric, interval, rows, min_lag } of shares)
@@ -56,7 +55,7 @@ export function sharesMeta(shares: readonly Share[]): Json {
   return meta
 }
 
-/** A partition with the files that hold points of it. */
+/** A partition with the files that contain points of it. */
 export interface Partition<T> {
   readonly metric: string
   readonly interval: Interval
@@ -64,7 +63,7 @@ export interface Partition<T> {
   readonly recent: readonly T[]
 }
 
-/** The partitions of which these points files hold anything, by `metric interval`. */
+/** Groups points files by the partitions of which they contain points, by `metric interval`. */
 export function partitionsOf<T extends FileEntry>(files: readonly T[]): Map<string, Partition<T>> {
   const found = new Map<string, { metric: string; interval: Interval; files: T[]; recent: T[] }>()
   for (const file of files)
@@ -81,7 +80,7 @@ const columns =
   'asset, currency, exchange, network, t, available_at, observed_at, v, o, basis, extra, computed_at, ' +
   'available_rule_at, params'
 
-/** The points of a partition, for FROM: the columns of its own files. There must be a file. */
+/** SQL of the points of a partition, for FROM, with the columns of its own files. There must be a file. */
 export function partitionSql(
   root: string,
   { files: partitionFiles, recent, ...partition }: Partition<FileEntry>,
@@ -90,7 +89,7 @@ export function partitionSql(
   return levelsSql(paths(partitionFiles), paths(recent), partition)
 }
 
-/** The points in files of both levels, by their absolute paths; of the recent ones only what is of the partition. */
+/** SQL of the points in files of both levels, by their absolute paths; limited to the partition in the recent ones. */
 function levelsSql(
   partition: readonly string[],
   recent: readonly string[],
@@ -105,7 +104,10 @@ function levelsSql(
   return `(${levels.join(' UNION ALL ')})`
 }
 
-/** The rows of points files with metric and interval, for FROM: those of a partition bear them in their name only. */
+/**
+ * SQL of the rows of points files with metric and interval, for FROM; files of a partition have these only in their
+ * names.
+ */
 export function namedSql(
   files: readonly (Pick<FileEntry, 'path' | 'metric'> & { readonly interval: string | null })[],
   columns = '*',
@@ -135,19 +137,20 @@ export function namedSql(
 }
 
 /**
- * Points files say an instant once. `computed_at` is NULL where it is the `available_at` of a point with basis
- * `provider`, and `available_rule_at` is NULL where it is `available_at`: what is equal costs nothing on disk.
+ * Points files store equal timestamps once, to save space: `computed_at` is NULL if it equals the `available_at` of a
+ * point with basis `provider`, and `available_rule_at` is NULL if it equals `available_at`.
  */
 
 /**
- * SQL of when the provider says that it computed a stored point; NULL where it does not say. `of` names the relation.
+ * SQL of the time at which the provider computed a stored point; NULL if the provider does not report it. `of` names
+ * the relation.
  */
 export function computedSql(of = ''): string {
   const from = of === '' ? '' : `${of}.`
   return `coalesce(${from}computed_at, CASE WHEN ${from}basis = 'provider' THEN ${from}available_at END)`
 }
 
-/** SQL of the instant by which a stored point counts as known while the rule stands in for backfilled points. */
+/** SQL of the time from which a stored point counts as known if the rule dates backfilled points. */
 export function ruledSql(of = ''): string {
   const from = of === '' ? '' : `${of}.`
   return `coalesce(${from}available_rule_at, ${from}available_at)`

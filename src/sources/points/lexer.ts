@@ -1,21 +1,21 @@
 import { eachChunk } from '../../lake/store/files.ts'
 
-/** What a strict reading of a body's tokens found. */
+/** The findings of a strict reading of a body's tokens. */
 export interface Lexed {
-  /** Why the body is no JSON array of objects as RFC 8259 spells it; null when nothing is wrong. */
+  /** Reason for which the body is not a JSON array of objects as in RFC 8259; null if it is. */
   readonly problem: string | null
-  /** How many elements the outer array has. */
+  /** Number of elements of the outer array. */
   readonly elements: number
-  /** What stands under the known keys of the elements, and how often; everything else under `other`. */
+  /** Use of the known keys of the elements; all other keys count as `other`. */
   readonly keys: Readonly<Record<Key, KeyUse>>
-  /** Byte offsets just behind each number that is spelled `-0`. */
+  /** Byte offsets directly after each number that is spelled `-0`. */
   readonly negativeZeros: readonly number[]
 }
 
 /** The keys that a point is known to have. */
 type Key = 't' | 'v' | 'o' | 'computed_at' | 'other'
 
-/** How often a key occurs, and a mask of the kinds of its values. */
+/** The number of occurrences of a key, and a mask of the kinds of its values. */
 interface KeyUse {
   readonly count: number
   readonly kinds: number
@@ -34,19 +34,19 @@ export function isNested(kinds: number): boolean {
   return (kinds & ~(kindBits.nested | kindBits.nothing)) === 0
 }
 
-/** The deepest nesting that is taken, the outer array included. */
+/** Maximum nesting, the outer array included. */
 const deepest = 64
 const longestToken = 512
 /** One character more than the longest known key. */
 const longestKey = 12
 
-/** What may come next. */
+/** States of the lexer, named after what may follow. */
 const next = { start: 0, value: 1, valueOrEnd: 2, key: 3, keyOrEnd: 4, colon: 5, more: 6, done: 7 } as const
 
 /**
- * Reads a body byte by byte for what lenient parsers let pass: NaN and Infinity, numbers beyond a double, a key twice
- * in a nested object, trailing commas, nesting deeper than 64, a byte order mark, bytes that are not UTF-8. Numbers and
- * escapes in detail are left to DuckDB, which is strict about them.
+ * Reads a body byte by byte to find what lenient parsers accept: NaN and Infinity, numbers beyond a double, a repeated
+ * key in a nested object, trailing commas, nesting deeper than 64, a byte order mark, bytes that are not UTF-8. The
+ * details of numbers and escapes are left to DuckDB, which is strict about them.
  */
 export async function lexBody(file: string): Promise<Lexed> {
   const lexer = new Lexer()
@@ -73,7 +73,7 @@ function decodes(utf8: TextDecoder, chunk: Buffer | undefined, stream: boolean):
   }
 }
 
-/** What a byte is outside of texts. */
+/** Classes of bytes outside of texts. */
 const kinds = { other: 0, space: 1, token: 2, quote: 3, comma: 4, colon: 5, open: 6, close: 7 } as const
 const kindOf = new Uint8Array(256)
 for (const byte of ' \n\r\t') kindOf[byte.charCodeAt(0)] = kinds.space
@@ -101,7 +101,7 @@ class Lexer implements Lexed {
   }
   key: { count: number; kinds: number } = this.keys.other
   readonly nested = new NestedKeys()
-  /** Where in the chunk a key began; -1 outside of one. */
+  /** Position in the chunk at which a key began; -1 outside of a key. */
   keyStart = -1
   /** The beginning of a key that the end of a chunk cut. */
   keyHead = ''
@@ -153,7 +153,7 @@ class Lexer implements Lexed {
     this.problem = this.state === next.start ? 'an empty body' : 'a body that breaks off'
   }
 
-  /** Skips to the end of the text; returns the index behind the last byte consumed. */
+  /** Skips to the end of the text; returns the index after the last byte consumed. */
   string(chunk: Buffer, from: number, offset: number): number {
     const size = chunk.length
     let i = this.escaped ? from + 1 : from
@@ -177,14 +177,14 @@ class Lexer implements Lexed {
     return size
   }
 
-  /** Keeps the beginning of a token that goes on in the next chunk. */
+  /** Stores the beginning of a token that continues in the next chunk. */
   cut(chunk: Buffer, start: number): void {
     this.carry += chunk.toString('latin1', start).slice(0, longestToken + 1 - this.carry.length)
   }
 
   /**
-   * The usual token, a short number inside a point without an exponent, passes without becoming a text: it cannot
-   * overflow, and DuckDB is strict about its grammar.
+   * Handles a token. The usual one, a short number inside a point without an exponent, is not converted to text: it
+   * cannot overflow, and DuckDB is strict about its grammar.
    */
   token(chunk: Buffer, start: number, end: number, offset: number, numeric: boolean): void {
     const minusZero = end - start === 2 && chunk[start] === 0x2d && chunk[start + 1] === 0x30
@@ -236,7 +236,7 @@ class Lexer implements Lexed {
     this.state = this.depth === 0 ? next.done : next.more
   }
 
-  /** Keeps the beginning of a key that goes on in the next chunk. */
+  /** Stores the beginning of a key that continues in the next chunk. */
   cutKey(chunk: Buffer): void {
     if (this.depth > 2) this.nested.cut(chunk, this.keyStart)
     else
@@ -247,7 +247,7 @@ class Lexer implements Lexed {
     this.keyStart = 0
   }
 
-  /** Takes note of the name of the key that ends here; a nested one may stand once in its object. */
+  /** Records the name of the key that ends here; a nested one may occur once in its object. */
   named(chunk: Buffer, end: number, offset: number): void {
     if (this.depth > 2) {
       const twice = this.nested.repeated(this.depth, chunk, this.keyStart, end)
@@ -273,7 +273,7 @@ class Lexer implements Lexed {
     return Object.hasOwn(this.keys, name) && name !== 'other' ? this.keys[name as Key] : this.keys.other
   }
 
-  /** Takes note of a value; `kind` is null for an object, the only thing that the outer array may hold. */
+  /** Records a value; `kind` is null for an object, the only kind of element that the outer array may contain. */
   value(at: number, kind: string | null, bit: number): boolean {
     if (this.state !== next.value && this.state !== next.valueOrEnd) {
       this.unexpected(at)
@@ -326,32 +326,34 @@ function notArray(byte: number): string {
 interface Row {
   /** Keys of the last object, as written; no two are equal. */
   readonly names: Buffer[]
-  /** How many keys of the object at hand are those of the last one, one by one. */
+  /** Number of leading keys of the current object that equal those of the last one. */
   same: number
-  /** All keys of the object at hand, once one is another; null before. */
+  /** All keys of the current object, once one differs; null before. */
   own: Set<string> | null
 }
 
-/** Finds a key that stands twice in one object, at any depth. */
+/** Finds keys that occur twice in one object, at any depth. */
 class NestedKeys {
   readonly #rows: Row[] = []
   /** The beginning of a key that the end of a chunk cut. */
   #head: Buffer | null = null
 
-  /** An object begins at this depth. */
+  /** Begins an object at this depth. */
   begin(depth: number): void {
     const row = (this.#rows[depth] ??= { names: [], same: 0, own: null })
     row.same = 0
     row.own = null
   }
 
-  /** Keeps the beginning of a key that goes on in the next chunk. */
+  /** Stores the beginning of a key that continues in the next chunk. */
   cut(chunk: Buffer, start: number): void {
     const part = chunk.subarray(start)
     this.#head = Buffer.concat(this.#head === null ? [part] : [this.#head, part])
   }
 
-  /** Takes the key between two places of the chunk; gives it as a text where its object has it already. */
+  /**
+   * Reads the key between two positions of the chunk; returns its text if its object already has it, otherwise null.
+   */
   repeated(depth: number, chunk: Buffer, start: number, end: number): string | null {
     const row = this.#rows[depth]
     if (row === undefined) return null
@@ -379,7 +381,10 @@ function isSame(earlier: Buffer, chunk: Buffer, start: number, end: number): boo
   return true
 }
 
-/** What a key is called, however its signs are written; one whose escapes are none is DuckDB's to refuse. */
+/**
+ * Decodes the text of a key, however its characters are written; a key with invalid escapes is left for DuckDB to
+ * refuse.
+ */
 function textOf(name: Buffer): string {
   const text = name.toString()
   if (!text.includes('\\')) return text

@@ -9,7 +9,7 @@ import { identityOf } from './conversion-types.ts'
 import { sharesOf } from './files.ts'
 import { monthsIn, type PointsFile, seriesKey } from './month-sums.ts'
 
-/** Progress of a series with what changes from the months that the ledger knows to those that its files hold. */
+/** Adds to the progress of a series the changes from the months that the ledger knows to those in its files. */
 export function withDigests(progress: Progress, all: Months = new Map(), storedMonths: Months = new Map()): Progress {
   return { ...progress, ...asDigests(monthsBetween(storedMonths, all)) }
 }

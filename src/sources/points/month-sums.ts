@@ -12,7 +12,7 @@ interface SeriesSums extends Identity {
   readonly metric: string
   /** The interval under which the points are stored. */
   readonly interval: string
-  /** By month, `2024-06`. */
+  /** Digests by month, `2024-06`. */
   readonly months: ReadonlyMap<string, MonthDigest>
 }
 
@@ -25,8 +25,8 @@ interface GrowingSums extends SeriesSums {
 const cells = 2 ** 24
 
 /**
- * What a relation of points with metric and interval holds of each month of each series. As it comes (`inOrder`) it is
- * read until one of them comes again, then in an order.
+ * Computes the number and the digest of the points in a relation with metric and interval, by series and month. With
+ * `inOrder` the relation is read unsorted until a month occurs again, and then sorted.
  */
 export async function monthSums(engine: Engine, source: string, inOrder = false): Promise<SeriesSums[]> {
   const identity = identityColumns.join(', ')
@@ -57,26 +57,29 @@ const millis = Object.fromEntries(
   ['available_at', 'computed_at', 'available_rule_at'].map((name) => [name, `((epoch_us(${name}) + 999) // 1000)`]),
 )
 
-/** A series without months, as `months` names it. */
+/** Parses the name of a series in `months` into a series without months. */
 function namedIn(named: string): GrowingSums {
   const [metric, interval, asset, ...rest] = JSON.parse(named) as [string, string, string, ...(string | null)[]]
   const [currency = null, exchange = null, network = null, params = null] = rest
   return { metric, interval, asset, currency, exchange, network, params, months: new Map<string, MonthDigest>() }
 }
 
-/** What tells the series of a lake apart in its files: the interval is the one under which its points stand. */
+/**
+ * Returns the key that identifies a series of a lake in its files; `interval` is the one under which its points are
+ * stored.
+ */
 export function seriesKey(metric: string, interval: string, identity: Identity): string {
   return JSON.stringify([metric, interval, ...identityColumns.map((name) => identity[name])])
 }
 
-/** A file that stands in the lake, or (`temporary`) waits for its commit. */
+/** A file of the lake, or with `temporary` a file that waits for its commit. */
 export type PointsFile = Pick<FileEntry, 'path' | 'table' | 'metric' | 'interval'> & {
   readonly temporary?: string | null
 }
 
 /**
- * What those of these files that hold points, of rows as `only` says, hold of each month of each series that `find`
- * gives the id of.
+ * Computes the months of each series in those of these files that contain points, limited to rows that satisfy `only`.
+ * `find` returns the id of a series; others are left out.
  */
 export async function monthsIn(
   engine: Engine,
@@ -89,7 +92,7 @@ export async function monthsIn(
   const points = files.filter(({ table }) => table === 'points')
   if (points.length === 0) return monthsBySeries
   const named = namedSql(points.map((file) => ({ ...file, path: inLake(root, file.temporary ?? file.path) })))
-  // A file stands in the order of its series.
+  // A file is in the order of its series.
   const inOrder = new Set(points.map(({ metric, interval }) => `${metric} ${interval}`)).size === points.length
   for (const { months, ...monthSeries } of await monthSums(engine, `(FROM ${named} WHERE ${only})`, inOrder)) {
     const id = find(seriesKey(monthSeries.metric, monthSeries.interval, monthSeries))

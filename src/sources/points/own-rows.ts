@@ -9,7 +9,7 @@ import { shape } from '../../base/value-checks.ts'
 import { recordedNames } from '../metrics/recorded-names.ts'
 import { isBegun } from '../../lake/store/new-lake.ts'
 
-/** What the names of own data begin with, as metrics and as pieces of state. */
+/** Prefix of the names of user data, as metrics and as keys of the state. */
 export const ownPrefix = 'own/'
 
 /** The prefix of the metrics of features, whose values a query computes. */
@@ -19,7 +19,7 @@ export const featurePrefix = 'feature/'
 export const isOwnPath = (metric: string): boolean =>
   [ownPrefix, featurePrefix].some((prefix) => metric.startsWith(prefix))
 
-/** How own data were mapped, by the metric that they are; features are own data, too. */
+/** Reads the mappings of user data, by metric; features are user data, too. */
 export function ownRows(index: Index): ReadonlyMap<string, OwnRow> {
   const rows = [ownPrefix, featurePrefix].flatMap((prefix) =>
     storedStates(index, prefix, shape({})).map(({ key, value }) => [`${prefix}${key}`, ownRow.parse(value)] as const),
@@ -27,7 +27,7 @@ export function ownRows(index: Index): ReadonlyMap<string, OwnRow> {
   return new Map(rows)
 }
 
-/** The catalogue of a lake: a catalogue in the names of the lake's provider, with what is own data there. */
+/** Returns the catalogue of a lake: in the names of the lake's provider, with the lake's user data. */
 export function withOwn(base: Catalogue, index: Index): Catalogue {
   const catalogue = withNames(base, recordedNames(index))
   const userEndpoints = [...ownRows(index)].map(([path, row]) => [path, ownEndpoint(path, row, base.sessions)] as const)
@@ -37,8 +37,8 @@ export function withOwn(base: Catalogue, index: Index): Catalogue {
 }
 
 /**
- * The catalogue with the provider's names and the user data of the lake in a folder, as its index stands; the catalogue
- * itself if there is none that can be read.
+ * Returns the catalogue with the provider's names and the user data of the lake in a folder, from its index in its
+ * present state; the catalogue itself if no index can be read.
  */
 export function withOwnOf(catalogue: Catalogue, root: string): Catalogue {
   if (!isBegun(root)) return catalogue

@@ -7,13 +7,16 @@ import { isNested, isNumbers, kindBits, lexBody, type Lexed } from './lexer.ts'
 import { statement } from './sql.ts'
 import { bodySql, forget, gridOf, statsOf, type Loading } from './stage.ts'
 
-/** From here on a double does not hold every integer: whether it held the one that was sent, only its text tells. */
+/**
+ * Smallest integer from which on a double cannot represent every integer; only the text of a larger one shows whether
+ * it is exact.
+ */
 const beyondDouble = 2 ** 53
 
 /**
  * Reads the spool files of the table `bodies` into the session as the view `staged_points` (body, t, v, o, extra,
- * computed), each body by its position in `files`; those that are poison leave both. All are lexed first, and then read
- * with declared types where their keys and kinds of values are known, else value by value.
+ * computed), each body by its position in `files`; poisoned bodies are removed from both. All are lexed first, and then
+ * read with declared types if their keys and kinds of values are known, otherwise value by value.
  */
 export async function readBodies(
   engine: Engine,
@@ -30,7 +33,7 @@ export async function readBodies(
     await engine.run(statement('staged_points'))
     await refuseContradictions(loading)
     await forget(engine, 'bodies', [...poison.keys()])
-    // What one statement read stands in the order of the bodies.
+    // Rows that one statement read are in the order of the bodies.
     const sorted = shapes === 1 && others.length === 0 && [...staged.values()].every(({ rising }) => rising)
     return { staged, poison, sorted }
   } finally {
@@ -38,7 +41,7 @@ export async function readBodies(
   }
 }
 
-/** Lets go of what was read, once all that can be used of it stands elsewhere. */
+/** Drops the tables of the bodies, once everything usable has been copied from them. */
 export async function forgetBodies(engine: Engine): Promise<void> {
   await engine.run('DROP TABLE typed_values; DROP TABLE points_by_value')
 }
@@ -78,8 +81,8 @@ async function respell(loading: Loading, body: number, ends: readonly number[]):
 }
 
 /**
- * Stages bodies whose points hold nothing but t, computed_at and one kind of value, of how many shapes; the others are
- * left.
+ * Stages bodies whose points contain only t, computed_at and one kind of value; returns the number of shapes, and the
+ * bodies that are left.
  */
 async function loadTyped(loading: Loading, lexed: ReadonlyMap<number, Lexed>) {
   const { engine, staged } = loading
@@ -99,7 +102,8 @@ async function loadTyped(loading: Loading, lexed: ReadonlyMap<number, Lexed>) {
 }
 
 /**
- * Whether v is a number throughout (`flat`; o may stand beside it or instead), or nested throughout; null either way.
+ * Whether v is a number throughout (`flat`; with o in addition or instead), or nested throughout; null counts as
+ * either.
  */
 function hasKinds({ keys, elements }: Lexed, shape: 'flat' | 'nested'): boolean {
   const isSimple = keys.other.count === 0 && keys.t.count === elements && keys.t.kinds === kindBits.number
@@ -108,7 +112,7 @@ function hasKinds({ keys, elements }: Lexed, shape: 'flat' | 'nested'): boolean 
   return isNumbers(keys.v.kinds) && isNested(keys.o.kinds) && (keys.v.count === elements || keys.o.count === elements)
 }
 
-/** How the declared columns become v and o. */
+/** The SQL that converts the declared columns to v and o. */
 interface TypedColumns {
   readonly v: string
   readonly o: string
@@ -129,12 +133,12 @@ async function fill(loading: Loading, bodies: readonly number[], columns: TypedC
     .catch(() => undefined)
 }
 
-/** Bodies out of order may hold one t twice: harmless when both say the same, else poison. */
+/** Refuses bodies out of order that contain one t twice with different points; equal ones are harmless. */
 async function refuseContradictions({ engine, poison, staged, dated }: Loading): Promise<void> {
   await engine.run(statement('canonical_json'))
   const suspects = [...staged].filter(([, body]) => body.doubled).map(([body]) => body)
   if (suspects.length === 0) return
-  // Of what its source dates a point comes once for each instant.
+  // If the source dates its points, each occurs once for each time.
   const once = dated ? `t, CASE WHEN body IN (${dated.join(', ')}) THEN computed END` : 't'
   const sql = statement('conflicting_bodies', { bodies: suspects.join(', '), once })
   const rows = await engine.rows<{ body: number; t: bigint }>(sql)
@@ -146,7 +150,7 @@ async function refuseContradictions({ engine, poison, staged, dated }: Loading):
   for (const table of ['typed_values', 'points_by_value']) await forget(engine, table, refusedBodies)
 }
 
-/** Stages what is left, value by value; what is wrong with a body becomes its reason. */
+/** Stages the remaining bodies, value by value; the defect of a body becomes its reason. */
 async function loadByValue(loading: Loading, bodies: readonly number[]): Promise<void> {
   const { engine, poison, staged } = loading
   if (bodies.length === 0) return
@@ -167,7 +171,10 @@ async function loadByValue(loading: Loading, bodies: readonly number[]): Promise
 
 type FaultRow = { readonly body: number; readonly fault: string; readonly faults: bigint }
 
-/** All at once where that works; else one by one, so that DuckDB's refusal of one spares the others. */
+/**
+ * Fills the table with all bodies at once if possible, otherwise one by one, so that DuckDB's refusal of one does not
+ * affect the others.
+ */
 async function fillTable(loading: Loading, bodies: readonly number[]): Promise<void> {
   const { engine, files, copies, poison } = loading
   const fill = (some: readonly number[]): Promise<number> => {
@@ -187,7 +194,7 @@ async function fillTable(loading: Loading, bodies: readonly number[]): Promise<v
   }
 }
 
-/** DuckDB's complaint without its advice and without the path of the spool file. */
+/** Returns DuckDB's error message without its advice and without the path of the spool file. */
 function plainWords(error: unknown, file: string): string {
   const first = String(error instanceof Error ? error.message : error).split('\n')[0] ?? ''
   if (first.includes('maximum_object_size')) return 'a point of more than 16 MB'

@@ -2,8 +2,8 @@ import type { DuckDBDataChunk } from '@duckdb/node-api'
 import { digestOfSum, type MonthDigest } from '../../lake/ledger/month-digests.ts'
 
 /*
- * A point as sums of months take it: numbers of eight bytes each, and a text if there is more to tell of it. Rows come
- * in vectors of the engine and are never made values of.
+ * A point in the form in which sums of months read it: numbers of eight bytes each, and a text if they are not enough.
+ * Rows are read from vectors of the engine without creating values.
  */
 
 const places = ['who', 't', 'available', 'seen', 'v', 'form', 'rest', 'named'] as const
@@ -17,13 +17,13 @@ export interface ChunkColumns {
   /** Microseconds, as the next two. */
   readonly t: Int32Array
   readonly available: Int32Array
-  /** When the commit was made that added the point. */
+  /** Time of the commit that added the point. */
   readonly seen: Int32Array
   /** The value as a double. */
   readonly v: Float64Array
-  /** The form of the value, and whether there is a text. */
+  /** The form of the value; from `texted` on there is also a text. */
   readonly form: Float64Array
-  /** The text of a row in a column of texts; null if it has none. */
+  /** Returns the text of a row in a column of texts; null if it has none. */
   readonly text: (name: Place, row: number) => string | null
 }
 
@@ -43,21 +43,21 @@ export function chunkColumns(chunk: DuckDBDataChunk): ChunkColumns {
   return { rows: chunk.rowCount, who, t, available, seen, v: numbers('v'), form: numbers('form'), text }
 }
 
-/** The microseconds of a row; exact where a double is. */
+/** Returns the microseconds of a row; exact within the range of a double. */
 function micros(words: Int32Array, row: number): number {
   return (words[2 * row + 1] ?? 0) * 4_294_967_296 + ((words[2 * row] ?? 0) >>> 0)
 }
 
-/** Milliseconds of microseconds, rounded up; exact where the microseconds are. */
+/** Converts microseconds to milliseconds, rounded up; exact if the microseconds are. */
 function millis(micros: number): number {
   const whole = Math.floor(micros / 1000)
   return micros > whole * 1000 ? whole + 1 : whole
 }
 
-/** From here on a form says that there is a text. */
+/** Smallest form of a value with a text. */
 const texted = 8
 
-/** The points of one month of one series, which are added up while they come. */
+/** The points of one month of one series, which are added up as they are read. */
 export class MonthRecords {
   #rows = 0
   #sum = 0n
@@ -82,13 +82,13 @@ export class MonthRecords {
     this.#month = { low: who[2 * row] ?? 0, high: who[2 * row + 1] ?? 0, since, until }
   }
 
-  /** Adds the rows of a chunk that are of its month, and gives the first one that is not. */
+  /** Adds the rows of a chunk that belong to its month, and returns the first one that does not. */
   add(columns: ChunkColumns, from: number): number {
     const { low: lower, high: higher, since, until } = this.#month
     const { who } = columns
     const point = this.#point
     const words = this.#words
-    // One by one: an array a row is the most of what it costs.
+    // One by one: an array per row would be most of the cost.
     let low = 0
     let high = 0
     let row = from
@@ -123,7 +123,7 @@ export class MonthRecords {
     return row
   }
 
-  /** Points and digest of the month; the next one begins. */
+  /** Returns the number and the digest of the month's points, and begins the next month. */
   end(): MonthDigest {
     const month = { points: this.#rows, digest: digestOfSum(this.#sum) }
     this.#rows = 0

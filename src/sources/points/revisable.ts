@@ -7,13 +7,13 @@ import { sharesOf } from './files.ts'
 import { revisableKey } from '../../lake/ledger/draft.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
 
-/** The metrics whose points may have several vintages in this lake: a point of any other one has one row. */
+/** Returns the metrics whose points may have several vintages in this lake; any other point has one row. */
 export function storedRevisable(index: Index): readonly string[] {
   const state = storedState(index, revisableKey)
   return Array.isArray(state) ? state.map(String) : []
 }
 
-/** The piece of an entry's state that names the revisable metrics; empty if there are none. */
+/** The part of an entry's state that names the revisable metrics; empty if there are none. */
 export type RevisableState = { readonly [key: string]: Json }
 
 function stateOf(metrics: Iterable<string>): RevisableState {
@@ -21,21 +21,23 @@ function stateOf(metrics: Iterable<string>): RevisableState {
   return all.length === 0 ? {} : { [revisableKey]: all }
 }
 
-/** The state of a draft that adds points of these metrics as revisable ones. */
+/** Builds the state of a draft that adds points of these metrics as revisable ones. */
 export const revisableState = (index: Index, metrics: readonly string[]): RevisableState =>
   stateOf([...storedRevisable(index), ...metrics])
 
-/** The metrics that a catalogue calls revisable. */
+/** Returns the metrics that a catalogue declares revisable. */
 export function revisableIn({ endpoints }: Pick<Catalogue, 'endpoints'>): ReadonlySet<string> {
   return new Set([...endpoints.values()].flatMap(({ path, revisable }) => (revisable ? [path] : [])))
 }
 
-/** The state of a lake that is rebuilt from these files. */
+/** Builds the state of a lake that is rebuilt from these files. */
 export function revisableAnew(names: ReadonlySet<string>, files: readonly FileEntry[]): RevisableState {
   return stateOf(files.flatMap(sharesOf).flatMap(({ metric }) => (names.has(metric) ? [metric] : [])))
 }
 
-/** How many points series have in a relation over points files, of those that may have several vintages of one. */
+/**
+ * Counts the points of series in a relation over points files, for metrics that may have several vintages of a point.
+ */
 export async function countStarts(engine: Engine, index: Index, points: string): Promise<SeriesCount[]> {
   const names = storedRevisable(index).map(quote).join(', ')
   if (names === '') return []

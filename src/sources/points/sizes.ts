@@ -6,21 +6,21 @@ import { Engine, quoteList } from '../../lake/store/engine.ts'
 import { statement } from './sql.ts'
 import { inLake } from '../../lake/store/layout.ts'
 
-/** What the points of one metric cost on disk. */
+/** The disk space of the points of one metric. */
 type MetricSize = {
   readonly metric: string
   readonly files: number
   readonly points: number
   readonly bytes: number
   readonly bytes_per_point: number
-  /** Bytes a point by column, the dearest first; `footers` is what belongs to no column. */
+  /** Bytes per point by column, the largest first; `footers` is the part that belongs to no column. */
   readonly columns: Readonly<Record<string, number>>
 }
 
-/** What stands for the metric of files that hold all of them. */
+/** Name in place of a metric for files that contain all of them. */
 const recent = '(recent)'
 
-/** Bytes per point and column of every metric, from the footers of its files; the dearest metric first. */
+/** Computes the bytes per point and column of every metric, from the footers of its files; the largest first. */
 export async function metricSizes(root: string): Promise<MetricSize[]> {
   using ledger = await Ledger.openToRead(root)
   using engine = await Engine.open(':memory:', { threads: 1 })

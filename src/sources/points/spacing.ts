@@ -2,12 +2,13 @@ import { startSql } from '../../base/intervals-sql.ts'
 import { type Interval, day, offeredIntervals, shortestSeconds, type Weekday, weekdays } from '../../base/time.ts'
 import { type Engine, quoteList, type Row } from '../../lake/store/engine.ts'
 
-/** Fewer points say nothing about a spacing. */
+/** Minimum number of points that show a spacing. */
 const minPoints = 3
 
 /**
- * The longest interval that fits between the two nearest points of each body; null with fewer than three, and for a
- * body that is no array of points, which its conversion refuses. In one statement, unless one of them cannot be read.
+ * Determines the longest interval that fits between the two nearest points of each body; null with fewer than three,
+ * and for a body that is not an array of points, which its conversion refuses. One statement for all bodies, unless one
+ * of them cannot be read.
  */
 export async function spacingsOf(engine: Engine, files: readonly string[]): Promise<(Interval | null)[]> {
   if (files.length === 0) return []
@@ -32,7 +33,7 @@ function snapped(gap: number): Interval {
   return fits.at(-1) ?? offeredIntervals[0]
 }
 
-/** The day on which all weeks of a body begin; null where they do not all begin at the midnight of one day. */
+/** Returns the day on which all weeks of a body begin; null if they do not all begin at the midnight of one weekday. */
 export async function weekdayOf(engine: Engine, file: string, weekly: Interval): Promise<Weekday | null> {
   const rows = await rowsOf(
     engine,

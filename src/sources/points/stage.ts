@@ -4,17 +4,17 @@ import type { Lexed } from './lexer.ts'
 import { rowsAsNumbers, statement } from './sql.ts'
 import type { Engine } from '../../lake/store/engine.ts'
 
-/** The staging of one batch: what is known so far, shared by the ways of reading. */
+/** The staging of one batch: the facts known so far, shared by the ways of reading. */
 export interface Loading {
   readonly engine: Engine
   readonly circumstances: ConversionContext
   /** SQL of the interval of a row. */
   readonly interval: string
-  /** Bodies of which each point may come once for each instant that its source tells. */
+  /** Bodies in which each point may occur once for each time that its source states. */
   readonly dated?: readonly number[]
   /** The spool files, by body. */
   readonly files: readonly string[]
-  /** What they are made of, where that is known. */
+  /** Facts about the bodies' tokens, if they are known. */
   readonly lexed: readonly (Lexed | undefined)[]
   /** Beginning of the paths of temporary files. */
   readonly temporary: string
@@ -52,7 +52,7 @@ export async function statsOf({ engine }: Loading, source: string): Promise<Map<
   )
 }
 
-/** Takes bodies out of a table again. */
+/** Deletes bodies from a table. */
 export async function forget(engine: Engine, table: string, bodies: readonly number[]): Promise<void> {
   if (bodies.length > 0) await engine.run(`DELETE FROM ${table} WHERE body IN (${bodies.join(', ')})`)
 }
@@ -66,7 +66,7 @@ export function clocksSql(computed: string, close: string, floor: string): strin
   return `count(*) FILTER (WHERE ${computed} < ${floor} * 1000000) AS early, min(${lag}) AS low, max(${lag}) AS high`
 }
 
-/** The body's number from its position in the list of files that one statement reads. */
+/** SQL of a body's number, from its position in the list of files that one statement reads. */
 export function bodySql(bodies: readonly number[]): string {
   const inOrder = bodies.every((body, i) => body === i)
   return inOrder

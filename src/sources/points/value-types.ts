@@ -35,9 +35,9 @@ const fragments = {
 }
 
 /**
- * What files that are about to be committed show of the types of values and the lake does not know: a type at a place,
- * or that it could be known earlier, or that it came again behind another. In one statement where no type changed. Of
- * metrics of which nothing is known yet all that is held is looked into.
+ * Finds new facts about the types of values in files that are about to be committed: a type at a position, an earlier
+ * time for it, or its reappearance after a different type. One statement is enough if no type changed. For metrics
+ * without any record, all stored points are read.
  */
 export async function freshValueTypes(
   ledger: Ledger,
@@ -54,7 +54,7 @@ export async function freshValueTypes(
   return await learn(engine, recordedTypes, [...shownSql(ledger, fresh, metrics), ...selectsOf(undescribed)], selectsOf)
 }
 
-/** What holds of types once files have other instants: all that is said of their metrics is said anew. */
+/** Determines the types of values after files were redated: everything recorded about their metrics is replaced. */
 export async function valueTypesAnew(
   ledger: Ledger,
   engine: Engine,
@@ -73,7 +73,8 @@ function metricsOf(files: readonly Shown[]): string[] {
 }
 
 /**
- * Which types the values of some SELECTs (metric, v, o, available, ruled) have at which place, and when first and last.
+ * Finds the types of the values in some SELECTs (metric, v, o, available, ruled) by position, with their first and last
+ * times.
  */
 export async function sightsOf(engine: Engine, selects: readonly string[]): Promise<Omit<Sight, 'after'>[]> {
   if (selects.length === 0) return []
@@ -84,7 +85,10 @@ export async function sightsOf(engine: Engine, selects: readonly string[]): Prom
   )
 }
 
-/** What the points of some SELECTs tell beyond what is known; `held` gives those of all points of some metrics. */
+/**
+ * Finds the facts in the points of some SELECTs that are not recorded yet; `metricFiles` returns SELECTs of all points
+ * of some metrics.
+ */
 async function learn(
   engine: Engine,
   recordedTypes: readonly ValueType[],
@@ -113,8 +117,8 @@ async function learn(
 }
 
 /**
- * The pairs of types at one path of which the first may have come again behind the other, and since when that is there:
- * where these points may tell it, or, as an instant `moved`, any.
+ * Lists pairs of types at one path of which the first may have reappeared after the second, with the time from which on
+ * this is possible: if these points can show it or, when a first time has `moved`, any.
  */
 function cameAgain({ places, types }: Memory, sights: readonly Sight[], moved: boolean): object[] {
   const [{ metric, path, parent } = { metric: '', path: '', parent: null }] = sights
@@ -141,7 +145,7 @@ function cameAgain({ places, types }: Memory, sights: readonly Sight[], moved: b
   )
 }
 
-/** The later instant, if it is one. */
+/** Returns the time of the other type if it is later; null if not. */
 function behind(first: number | null, other: number | null): number | null {
   return first !== null && other !== null && first < other ? other : null
 }
@@ -154,7 +158,7 @@ function pathOf({ metric, path }: Pick<Place, 'metric' | 'path'>): string {
   return JSON.stringify([metric, path])
 }
 
-/** What is known by now, by place and type; `types` has those of each path but null. */
+/** The facts known so far, by position and type; `types` lists those of each path except null. */
 interface Memory {
   readonly places: Map<string, Pick<Place, 'available' | 'ruled'>>
   readonly types: Map<string, ValueType['type'][]>
@@ -167,7 +171,7 @@ function memoryOf(valueTypes: readonly ValueType[]): Memory {
   return memory
 }
 
-/** Takes it in; whether that says anything new. */
+/** Records a fact; returns whether it was new. */
 function remember({ places, types, counts }: Memory, place: Place): boolean {
   const before = places.get(keyOf(place))
   const available = earliest(before?.available, place.available)
@@ -194,7 +198,10 @@ function keyOf({ metric, path, type, after }: Pick<Place, 'metric' | 'path' | 't
   return JSON.stringify([metric, path, type, after])
 }
 
-/** The values of these metrics in some files and since when they could be known, as a SELECT, where any holds some. */
+/**
+ * SELECT of the values of these metrics in some files, with the time from which they could be known; empty if no file
+ * has any.
+ */
 function shownSql(ledger: Ledger, files: readonly Shown[], metrics: readonly string[]): string[] {
   const wantedMetrics = new Set(metrics)
   const isWanted = ({ metric }: { readonly metric: string }): boolean => wantedMetrics.has(metric)

@@ -6,7 +6,9 @@ import { firstOf, lookup, rowsAsNumbers, statement } from './sql.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
 import { recentGroup, type Share } from './files.ts'
 
-/** SQL of what the series of each body says of its points, of bodies in the order of the column `body` from one on. */
+/**
+ * SQL of the identity columns of each body's points, for bodies in the order of the column `body`, starting at `from`.
+ */
 function identitySql(ordered: readonly Ordered[], from: number): Record<keyof Identity, string> {
   const all = ordered.map(({ body }) => identityOf(body.series))
   const perBody = (name: keyof Identity): string =>
@@ -24,8 +26,8 @@ function identitySql(ordered: readonly Ordered[], from: number): Record<keyof Id
 }
 
 /**
- * SQL of metric and interval of each body's points, as leading columns. The metric is text: of an enum each row group
- * would be said to hold all of its values, and no question could skip one.
+ * SQL of metric and interval of each body's points, as leading columns. The metric is text: with an enum, the
+ * statistics of each row group would cover all metrics, and no query could skip one.
  */
 function leadOf(ordered: readonly Ordered[], from: number): string {
   const perBody = (name: 'metric' | 'interval'): string =>
@@ -36,21 +38,21 @@ function leadOf(ordered: readonly Ordered[], from: number): string {
   return `CAST(${perBody('metric')} AS VARCHAR) AS metric, ${perBody('interval')} AS "interval",`
 }
 
-/** What is known of the points of the table `new_points`. */
+/** The facts about the points in the table `new_points`. */
 interface Fresh {
   /** Whether they are sorted by rank and t already. */
   readonly sorted: boolean
-  /** Whether no join is behind them. */
+  /** Whether they come without any join. */
   readonly alike: boolean
-  /** Whether the table `late_points` names points that came late. */
+  /** Whether the table `late_points` contains points that arrived late. */
   readonly late: boolean
   /** Whether any may be a vintage. */
   readonly revised: boolean
 }
 
 /**
- * SQL of the points of the table `new_points` with their dates, in the order of series and t. Where `several` files are
- * made of them they are written down first: what they are read from costs as much as the files.
+ * Builds SQL of the points of the table `new_points` with their dates, in the order of series and t. If they go to
+ * `several` files they are first written to a table, because their sources cost as much to read as the files.
  */
 export async function readyPoints(
   session: Engine,
@@ -67,7 +69,8 @@ export async function readyPoints(
     : 'new_points'
   const ready = statement('sorted_points', {
     dated: statement('dated_points', { source, ...clocks, first: firstOf(revised) }),
-    // Behind a join the engine keeps no order among its threads; such a sample, of all, is taken by one of them.
+    // After a join the engine does not preserve order across its threads; such a sample, of all rows, is taken by one
+    // thread.
     order: !sorted ? 'ORDER BY place, t' : alike ? '' : 'USING SAMPLE 100 PERCENT (system, 1)',
   })
   if (!several) return `(${ready})`
@@ -77,14 +80,14 @@ export async function readyPoints(
 
 /** A file to be written. */
 interface Written {
-  /** SQL of points in order, and of which partitions of them. */
+  /** SQL of points in order; `chosen` are the partitions to take from it. */
   readonly source: string
   readonly chosen: readonly number[]
   /** Whether any point may be -0.0. */
   readonly minusZero: boolean
-  /** Whether the file is written to be opened fast: it holds few rows, or every question reads it. */
+  /** Whether the file must open fast: it has few rows, or every query reads it. */
   readonly few: boolean
-  /** Whether each row bears its metric and interval. */
+  /** Whether each row contains its metric and interval. */
   readonly together: boolean
   /** Path of the file. */
   readonly out: string
@@ -108,7 +111,7 @@ export async function writePoints(
   const sql = statement('points_file', {
     ...identitySql(batch, begin),
     source,
-    // A list of many would be a join, behind which no order is kept.
+    // A long list would become a join, after which order is not preserved.
     chosen: chosen.length === 1 ? `part = ${chosen.join('')}` : `([${isChosen}])[part + 1]`,
     lead: together ? leadOf(batch, begin) : '',
     group: together ? recentGroup : usualGroup,
@@ -127,7 +130,7 @@ export const digestSql = `CAST(coalesce(sum(hash(asset, currency, exchange, netw
   signbit(v), o, basis, extra, computed_at, available_rule_at)), 0) AS VARCHAR)`
 
 /**
- * What some points come to: first and last t (seconds), `available_at` and its lag behind the interval's end
+ * The bounds of some points: first and last t (seconds), `available_at` and its lag behind the interval's end
  * (microseconds).
  */
 interface Bounds extends Omit<WrittenFile, 'min_t' | 'max_t'> {
@@ -135,25 +138,25 @@ interface Bounds extends Omit<WrittenFile, 'min_t' | 'max_t'> {
   readonly last: number
 }
 
-/** What a relation with metric and interval holds of one partition, with its proof. */
+/** The contents of a relation with metric and interval for one partition, with their digest. */
 export interface ShareRow extends Bounds {
   readonly metric: string
   readonly interval: Interval
   readonly minus_zeros: number
 }
 
-/** What the rows of a relation with metric and interval are, by partition. */
+/** Computes the contents of a relation with metric and interval, by partition. */
 export async function readShares(session: Engine, source: string): Promise<ShareRow[]> {
   const end = endSql('epoch_us(t)', '"interval"', micros)
   return await rowsAsNumbers<ShareRow>(session, statement('partition_shares', { source, end, digest: digestSql }))
 }
 
-/** The share as the journal keeps it. */
+/** Converts a share to its form in the journal. */
 export function shareOf({ metric, interval, rows, min_lag }: ShareRow): Share {
   return { metric, interval, rows, min_lag }
 }
 
-/** The file as the journal wants to know it. */
+/** Combines bounds into the facts about a file for the journal. */
 export function describe(groups: readonly Bounds[]): WrittenFile {
   const all = (name: Exclude<keyof Bounds, 'digest'>): number[] => groups.map((group) => group[name])
   return {

@@ -8,16 +8,16 @@ import type { Instant } from '../../base/time.ts'
 /** One answer with all that judges look at; no key is in it. */
 export interface HeardAnswer {
   readonly outcome: Outcome
-  /** By lower-case name. */
+  /** Headers by lower-case name. */
   readonly headers: Readonly<Record<string, string>>
-  /** The body of a 200 as received, and as JSON; null and undefined where there is none. */
+  /** The body of a 200 as received; null if there is none. `body` is its JSON; undefined if there is none. */
   readonly bytes: Uint8Array | null
   readonly body: unknown
-  /** When it was answered, by the provider's clock where it shows one. */
+  /** Time of the answer, by the provider's clock if it shows one. */
   readonly at: Instant
 }
 
-/** How many requests are left, over both APIs; `kept` of them for the other one. */
+/** The number of requests left, over both APIs; `requestsReserved` of them are for the other one. */
 export interface Budget {
   requestsLeft: number
   requestsReserved: number
@@ -26,13 +26,13 @@ export interface Budget {
 /** One API while it is listened to. */
 export interface Listener {
   readonly base: string
-  /** Asks once, never again; null where no request is left, or an answer has ended the listening. */
+  /** Sends a request once, without repeats; null if no request is left, or if an answer has ended the listening. */
   readonly hear: (
     url: string,
     about?: { readonly etag?: string; readonly parameters?: readonly QueryParameter[] },
   ) => Promise<HeardAnswer | null>
   readonly requestsLeft: () => number
-  /** The answer that ended the listening: a refused key, a spent limit, silence. */
+  /** Returns the answer that ended the listening (a refused key, a spent limit, no answer); null if none did. */
   readonly ended: () => Outcome | null
 }
 
@@ -68,7 +68,7 @@ export async function listening<T>(
   return await use({ base, hear, requestsLeft, ended: () => ended ?? forbidden(outcomes) })
 }
 
-/** Where nothing at all is allowed it is the key that is refused. */
+/** Returns the outcome that shows a refused key: every request was forbidden; null otherwise. */
 function forbidden(outcomes: readonly Outcome[]): Outcome | null {
   const [first] = outcomes
   return first !== undefined && outcomes.length > 1 && outcomes.every(({ kind }) => kind === 'forbidden') ? first : null
@@ -83,7 +83,7 @@ function endsAll(outcome: Outcome): boolean {
   )
 }
 
-/** Why an answer tells nothing. */
+/** Describes why an answer shows nothing. */
 export function whyNot(heard: HeardAnswer | null): string {
   if (heard === null) return 'not requested: the requests had ended before'
   return heard.outcome.kind === 'body' ? 'the body is no JSON' : describeOutcome(heard.outcome)

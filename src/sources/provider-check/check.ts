@@ -16,15 +16,15 @@ type Api = 'metrics' | 'registry'
 /** The most requests, over both APIs together. */
 const mostRequests = 10
 
-/** An assumption of docs/how-to/another-provider.md and what this provider shows of it. */
+/** An assumption of docs/how-to/another-provider.md, with the evidence from this provider. */
 export type CheckedAssumption = {
   readonly api: Api
   /** Words of the row in docs/how-to/another-provider.md. */
   readonly assumption: string
   readonly verdict: AssessmentVerdict
-  /** Why, in words. */
+  /** Reason in words. */
   readonly evidence: string
-  /** What to put into `pitlake.yaml`; null if nothing helps, or nothing is wrong. */
+  /** Addition to `pitlake.yaml`; null if nothing helps, or nothing is wrong. */
   readonly yaml: string | null
 }
 
@@ -33,9 +33,9 @@ export interface ProviderCheck {
   /** Requests that were sent. */
   readonly requests: number
   readonly rows: readonly CheckedAssumption[]
-  /** What to put into `pitlake.yaml`, of all assumptions together; null if nothing. */
+  /** Additions to `pitlake.yaml` for all assumptions together; null if there are none. */
   readonly yaml: string | null
-  /** Why the rest could not be requested, gravest first; null if all was. */
+  /** Reason for leaving requests out, gravest first; null if none were left out. */
   readonly error: LakeError | null
 }
 

@@ -4,9 +4,9 @@ export type AssessmentVerdict = 'holds' | 'contradicted' | 'unknown'
 /** The judgement of one assumption by a provider's answers. */
 export interface Assessment {
   readonly verdict: AssessmentVerdict
-  /** Why, in words. */
+  /** Reason in words. */
   readonly evidence: string
-  /** What to put into `pitlake.yaml`; null if nothing helps, or nothing is wrong. */
+  /** Addition to `pitlake.yaml`; null if nothing helps, or nothing is wrong. */
   readonly yaml: Yaml | null
 }
 
@@ -15,21 +15,21 @@ export interface Yaml {
   readonly [key: string]: string | number | boolean | Yaml
 }
 
-/** A judge for each assumption, by the words that stand for it in docs/how-to/another-provider.md. */
+/** A judge for each assumption, by its words in docs/how-to/another-provider.md. */
 export type Judges<Seen> = Readonly<Record<string, (seen: Seen) => Assessment>>
 
-/** The assumption holds, as far as these answers go. */
+/** Builds the assessment that the assumption holds, as far as these answers show. */
 export const holds = (evidence: string): Assessment => ({ verdict: 'holds', evidence, yaml: null })
 
-/** The assumption does not hold; without `yaml` no setting mends it. */
+/** Builds the assessment that the assumption does not hold; without `yaml` no setting helps. */
 export function speaksAgainst(evidence: string, yaml: Yaml | null = null): Assessment {
   return { verdict: 'contradicted', evidence: yaml === null ? `${evidence}; cannot be adapted` : evidence, yaml }
 }
 
-/** The answers show nothing of the assumption, and why. */
+/** Builds the assessment that the answers show nothing of the assumption, with the reason. */
 export const unknown = (evidence: string): Assessment => ({ verdict: 'unknown', evidence, yaml: null })
 
-/** Parts of a config file as one. */
+/** Merges parts of a config file. */
 export function mergeYaml(parts: readonly Yaml[]): Yaml {
   return parts.reduce<Yaml>((all, part) => {
     const merged = Object.entries(part).map(([key, value]): [string, Yaml[string]] => {

@@ -22,7 +22,10 @@ const spans = [
   ['begin', 'end'],
 ] as const
 
-/** The lists of values by query key in what a provider tells of a path, and the key under which they stand. */
+/**
+ * Finds the lists of values by query key in a provider's description of a path, and the key that contains them; null if
+ * there are none.
+ */
 export function listsIn(body: unknown, wire: Wire, asset: string) {
   if (!isObject(body)) return null
   const parameters = wire.metadata === null ? undefined : body[wire.metadata.parameters]
@@ -37,7 +40,7 @@ function includes(list: unknown, value: string): boolean {
   return list === value || (Array.isArray(list) && list.includes(value))
 }
 
-/** The keys as a provider's own lists name them: a list is known by a value that it must hold. */
+/** Determines query keys from a provider's own lists: a list is recognised by a value that it must contain. */
 export function keysFrom(lists: Readonly<Record<string, unknown>>, endpoint: Endpoint, asset: string, keys: QueryKeys) {
   const knownValues: [QueryKey, readonly string[]][] = [['asset', [asset]]]
   for (const { singular, plural } of dimensions)
@@ -50,7 +53,10 @@ export function keysFrom(lists: Readonly<Record<string, unknown>>, endpoint: End
   return { ...keys, ...Object.fromEntries(learnt) }
 }
 
-/** Which of the keys a request for daily points shows to be wrong: named in a refusal, or without any effect. */
+/**
+ * Returns the keys that the answer to a request for daily points shows to be wrong: named in a refusal, or without any
+ * effect.
+ */
 export function wrongKeys(answer: HeardAnswer, { since, until }: Window): readonly QueryKey[] {
   const { outcome, body } = answer
   if (outcome.kind === 'refused') {
@@ -70,7 +76,10 @@ function timesOf(body: unknown): number[] {
   return [...new Set(times)].toSorted((a, b) => a - b)
 }
 
-/** Other names to try after an answer; those that the refusal itself speaks of come first. Null where none is left. */
+/**
+ * Returns the next keys to try after an answer, preferably names that the refusal itself mentions; null if none are
+ * left.
+ */
 export function nextKeys(
   keys: QueryKeys,
   answer: HeardAnswer,
@@ -92,5 +101,5 @@ export function nextKeys(
   return guesses.find((guess) => !tried.has(spelling(guess))) ?? null
 }
 
-/** A text that is the same for the same keys. */
+/** Returns a text that is equal for equal keys. */
 export const spelling = (keys: QueryKeys): string => queryKeys.map((name) => keys[name]).join(' ')

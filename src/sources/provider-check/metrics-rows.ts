@@ -124,7 +124,7 @@ function answers(seen: MetricsSeen): HeardAnswer[] {
   return [...ofPoints(seen), seen.assets, seen.metadata].filter((heard) => heard !== null)
 }
 
-/** Metadata have a limit of their own. */
+/** Returns the answers about points; metadata have a limit of their own. */
 function ofPoints({ days, first, weeks, hours }: MetricsSeen): HeardAnswer[] {
   return [days, first, weeks, hours].filter((heard) => heard !== null)
 }
@@ -139,7 +139,7 @@ function withPoints(heard: HeardAnswer | null, judge: (points: readonly Point[],
 
 const timeOf = ({ t }: Point): number => (typeof t === 'number' ? t : Number.NaN)
 
-/** The body of a 200 as text. */
+/** Decodes the body of a 200 as text. */
 const text = (heard: HeardAnswer): string => new TextDecoder().decode(heard.bytes ?? new Uint8Array())
 
 function named(entries: readonly (readonly [string, string])[]): string {
@@ -162,7 +162,10 @@ function queryKeysHold({ first, days, keys, taken, wire, windows }: MetricsSeen)
   return { verdict: 'contradicted', evidence: `${evidence}: ${next}`, yaml: null }
 }
 
-/** One point may be missing by itself: only a `since` that no window shows is left out. */
+/**
+ * Judges whether ranges include `since`. One point may be missing by itself, so only a `since` that no window shows
+ * counts as left out.
+ */
 function windowHolds({ days, hours, windows }: MetricsSeen): Assessment {
   return withPoints(days, (daily) => {
     const hourly = pointsIn(hours?.body) ?? []
@@ -225,7 +228,7 @@ function lagHolds({ days, endpoint, settings }: MetricsSeen): Assessment {
     const evidence =
       `${endpoint.path}: at most ${Math.ceil(most / 60)} min after the day's end; the rule is ` + describeRule(rule)
     const limit = lagOf(rule) ?? Infinity
-    // A late one now and then is dated by its own computed_at.
+    // A point that is late now and then is dated by its own computed_at.
     const late = past.filter((lag) => lag > limit).length
     if (late * 5 <= past.length || rule.trust === 'rule') return holds(evidence)
     const lag: Yaml = { lag: `${Math.ceil((most * 1.5) / 600) * 10}m` }
@@ -235,7 +238,7 @@ function lagHolds({ days, endpoint, settings }: MetricsSeen): Assessment {
   })
 }
 
-/** What the headers of answers say of the rate against what is configured. */
+/** Judges the rate that headers report against the configured one. */
 export function rateHolds(heardAnswers: readonly HeardAnswer[], perMinute: number): Assessment {
   if (heardAnswers.length === 0) return unknown('nothing was answered')
   const limits = heardAnswers.flatMap(({ headers, at }) => readLimits(headers, at * 1000).limit ?? [])
@@ -255,7 +258,7 @@ export function rateHolds(heardAnswers: readonly HeardAnswer[], perMinute: numbe
     : speaksAgainst(evidence, { metrics: { requests_per_minute: most } })
 }
 
-/** How the reset of a limit is spelt, and whether it can be read. */
+/** Judges whether the reset of a limit can be read, and how it is spelt. */
 export function resetHolds(heardAnswers: readonly HeardAnswer[]): Assessment {
   for (const { headers, at } of heardAnswers) {
     const found = Object.entries(headers).find(([name]) => /limit.*reset|^retry-after$/.test(name))
@@ -269,7 +272,7 @@ export function resetHolds(heardAnswers: readonly HeardAnswer[]): Assessment {
   return unknown('no answer carries one')
 }
 
-/** Whether errors say so in their status; `heard` in any order. */
+/** Judges whether errors have an error status; `heard` in any order. */
 export function errorsHold(heard: readonly HeardAnswer[]): Assessment {
   const hidden = heard.find(({ outcome, body }) => outcome.kind === 'body' && isObject(body) && 'error' in body)
   if (hidden !== undefined) return speaksAgainst('an error came with the status 200')

@@ -33,7 +33,7 @@ interface KeyTrial {
   readonly taken: boolean
 }
 
-/** The windows to request: beyond the present, so that the newest point comes, and whole days of hours. */
+/** The windows to request: up to a time after the present, to include the newest point, and whole days of hours. */
 interface ProbeWindows {
   readonly days: Window
   readonly hours: Window
@@ -60,7 +60,7 @@ export interface MetricsSeen extends KeyTrial {
   readonly ended: Outcome | null
 }
 
-/** Asks the metrics API few cheap things, each for several judges. */
+/** Sends a few cheap requests to the metrics API, each for several judges. */
 export async function hearMetrics(provider: MetricsProvider, deps: BesideDeps, budget: Budget): Promise<MetricsSeen> {
   const access = metricsAccess(provider)
   return await listening(access, deps, budget, async (listener) => await conversation(provider, listener, deps.now()))
@@ -92,9 +92,9 @@ async function conversation(
   const askWith = async (keys: QueryKeys): Promise<HeardAnswer | null> => await ask(plain, '24h', windows.days, keys)
   const foundKeys = await keysOf(askWith, keysFrom(lists, plain, asset, wire.queryKeys), windows.days, listener)
   const { days, keys, taken } = foundKeys
-  // The dearest to be wrong about comes first.
+  // The assumption with the most expensive mistake comes first.
   const open = days !== null && isUnfinished(pointsIn(days.body) ?? [], days.at)
-  // The same once more, where only that tells whether an interval is finished.
+  // The same request again, if only that shows whether an interval is finished.
   const again = open ? await askWith(keys) : null
   const weeks = taken ? await ask(plain, '1w', windows.weeks, keys) : null
   const real = taken ? await withRealExchange(catalogue, nested, template, listener) : null
@@ -113,7 +113,7 @@ async function conversation(
   }
 }
 
-/** Endpoints with names that stand for real ones, by the reason why these are not known. */
+/** Counts of endpoints with placeholder names, by the reason why the real ones are not known. */
 export interface NamelessEndpoints {
   /** Several paths of the provider fit: a person has to choose. */
   readonly ambiguous: number
@@ -136,7 +136,10 @@ function namelessIn(catalogue: Catalogue): NamelessEndpoints {
   }
 }
 
-/** The endpoint with an exchange that the provider takes; null if only a placeholder is known, which is never sent. */
+/**
+ * Returns the endpoint with an exchange that the provider takes; null if only a placeholder is known, which is never
+ * sent.
+ */
 async function withRealExchange(
   catalogue: Catalogue,
   endpoint: Endpoint,
@@ -172,8 +175,8 @@ function windowsOf(now: Instant): ProbeWindows {
 }
 
 /**
- * Asks for days with these keys and then with other usual ones, until an answer shows no wrong one: the first answer,
- * the last with its keys, and whether those were taken and had effect.
+ * Requests days with these keys and then with other usual ones, until an answer shows no wrong key. Returns the first
+ * answer, the last one with its keys, and whether these were accepted and had effect.
  */
 async function keysOf(
   ask: (keys: QueryKeys) => Promise<HeardAnswer | null>,

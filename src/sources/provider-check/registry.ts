@@ -26,25 +26,28 @@ import { isObject } from '../../base/json.ts'
 import { readLimits } from '../http/governor.ts'
 import { errorsHold, resetHolds } from './metrics-rows.ts'
 
-/** A usual name around records and the one that stands for it here. */
+/** A usual name around records, with the provider's name for it. */
 type Named = readonly [EnvelopeKey, string]
 
 type Resources = ReadonlyMap<string, Resource>
 
-/** The part of a config file that says so, beside the names that it has already; null for none. */
+/** Returns the part of a config file for these names, with the names that it already has; null if there are none. */
 function yamlOf(names: readonly Named[], resources: Resources): Yaml | null {
   const [first] = resources.values()
   return names.length === 0 ? null : { registry: { keys: { ...first?.keys, ...Object.fromEntries(names) } } }
 }
 
-/** The only key of an object that is not a usual one and whose value fits, as what stands for one that is missing. */
+/** Finds the provider's name for a missing key: the only key of an object whose value fits. */
 function standsFor(name: EnvelopeKey, object: Fields, fits: (value: Value, key: string) => boolean): Named[] {
   if (Object.hasOwn(object, name)) return []
   const found = Object.entries(object).filter(([key, value]) => fits(value, key))
   return found.length === 1 ? [[name, found[0]?.[0] ?? '']] : []
 }
 
-/** What stands for a reference: the only key, of no other field, under which nothing but ids of that resource stand. */
+/**
+ * Finds the provider's name for a reference: the only key that no field uses and whose values are all ids of that
+ * resource; null if there is no such key.
+ */
 function referenceKey(
   { fields }: Pick<Resource, 'fields'>,
   records: readonly Fields[],
@@ -62,7 +65,7 @@ function referenceKey(
 const isText = (value: Value): value is string => typeof value === 'string' && value !== ''
 const isCursor = (value: Value, key: string): boolean => /cursor|next/i.test(key) && (isText(value) || value === null)
 
-/** How a page of the feed names its end and what comes next. */
+/** Finds the names by which a page of the feed marks its end and the next page. */
 function pageKeys(page: Fields): Named[] {
   return [
     ...standsFor('has_more', page, (value) => typeof value === 'boolean'),
@@ -70,7 +73,7 @@ function pageKeys(page: Fields): Named[] {
   ]
 }
 
-/** Under what a snapshot holds its arrays, and how it names its cursor. */
+/** Finds the names under which a snapshot contains its arrays and its cursor. */
 function snapshotKeys(snapshot: Fields, resources: Resources): Named[] {
   const holdsArrays = (value: Value): value is Fields =>
     isFields(value) && [...resources.keys()].some((name) => Array.isArray(value[name]))
@@ -80,7 +83,7 @@ function snapshotKeys(snapshot: Fields, resources: Resources): Named[] {
   return [...place, ...(Object.hasOwn(all, 'next_cursor') ? [] : standsFor('cursor', all, isCursor))]
 }
 
-/** How the events of a page name what happened to what. */
+/** Finds the names by which the events of a page describe a change and its entity. */
 function eventKeys(page: Fields, resources: Resources): Named[] {
   const event = Object.values(page)
     .flatMap((value) => (Array.isArray(value) ? (value as readonly Value[]) : []))
@@ -96,9 +99,9 @@ function eventKeys(page: Fields, resources: Resources): Named[] {
   ]
 }
 
-/** What the lake has stored of the registry of one provider. */
+/** The stored registry of one provider. */
 interface RegistryStanding {
-  /** Where the feed goes on; null without a snapshot, or if the cursor cannot be sent back. */
+  /** Cursor of the feed; null without a snapshot, or if the cursor cannot be sent back. */
   readonly cursor: string | null
   /** The date of the last snapshot; null without one. */
   readonly held: string | null
@@ -120,17 +123,17 @@ interface RegistryAnswers {
   readonly ended: Outcome | null
 }
 
-/** The answers of the registry, with what they are judged by. */
+/** The answers of the registry, with the facts by which they are judged. */
 export interface RegistrySeen extends RegistryAnswers {
   readonly resources: Resources
   /** Records a page that were requested. */
   readonly pageLimit: number
 }
 
-/** How many requests listening to the registry may take. */
+/** Maximum number of requests to the registry. */
 export const registryRequests = 4
 
-/** Asks the registry few cheap things; a lake that has a snapshot of it spares asking for one. */
+/** Sends a few cheap requests to the registry; a snapshot is not requested if the lake has one. */
 export async function hearRegistry(
   { settings, catalogue }: { readonly settings: Settings; readonly catalogue: Catalogue },
   deps: BesideDeps,
@@ -154,7 +157,7 @@ export async function hearRegistry(
   }))
 }
 
-/** Reads what the lake has stored of the provider at the address, which calls itself this sandbox or none. */
+/** Reads the stored registry state of the provider at the address, which calls itself this sandbox, or none if null. */
 async function standingOf(root: string, url: string, sandbox: string | null): Promise<RegistryStanding> {
   const nothing = { cursor: null, held: null }
   if (!isThere(inLake(root, places.journal))) return nothing
@@ -177,10 +180,10 @@ async function conversation(
   const request = listAsk(first?.path ?? '/issuers', null, pageLimit)
   const list = await ask(request)
   const tag = list?.outcome.kind === 'body' ? list.outcome.etag : null
-  // The same list by its entity tag.
+  // The same list, requested with its entity tag.
   const again = tag === null ? null : await ask(request, tag)
   const sandbox = list !== null && 'sandbox' in list.outcome ? list.outcome.sandbox : null
-  // A lake that holds a snapshot of this provider spares asking for one.
+  // If the lake has a snapshot of this provider, none is requested.
   const { cursor: latestCursor, held } = await standing(sandbox)
   const snapshot = latestCursor === null ? await ask(snapshotAsk) : null
   const since =
@@ -190,7 +193,7 @@ async function conversation(
     changes?.outcome.kind === 'refused' &&
     changes.outcome.parameter !== 'since' &&
     changes.outcome.code !== 'invalid_cursor'
-  // The same page without a limit, where the provider refuses one.
+  // The same page without a limit, if the provider refuses one.
   const unlimited = isRefused && since !== null ? await ask(changesAsk(since, null)) : null
   return { snapshotDate: held, list, again, snapshot, changes, unlimited, ended: ended() }
 }
@@ -317,7 +320,7 @@ function withPage(
     : speaksAgainst('a page that is no object')
 }
 
-/** The records of the list, or why there are none. */
+/** Reads the records of the list; an assessment with the reason if there are none. */
 function recordsOf({ list, resources }: RegistrySeen): readonly Body[] | Assessment {
   const [resource] = resources.values()
   if (!list?.bytes || resource === undefined) return unknown(whyNot(list))

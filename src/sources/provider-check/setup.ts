@@ -18,7 +18,7 @@ export interface AmbiguousPath {
   readonly candidates: readonly string[]
 }
 
-/** What a provider shows before anything is configured: enough for a configuration that works. */
+/** The facts that a provider shows before anything is configured, enough for a working configuration. */
 export interface ProviderSetup {
   /** The catalogue in the provider's own names. */
   readonly catalogue: Catalogue
@@ -36,7 +36,7 @@ export interface ProviderSetup {
   readonly requests: { readonly free: number; readonly paid: number }
 }
 
-/** What a setup depends on in addition to the provider. */
+/** The facts on which a setup depends in addition to the provider. */
 interface SetupInput extends MetricsProvider {
   readonly now: Instant
   /** The most credits that the proposed selection may cost. */
@@ -53,8 +53,8 @@ interface TierProbe {
 const mostProbes = 10
 
 /**
- * Asks a provider for its metadata (free), and with one request for each tier whether the key's plan includes it.
- * `announce` is told of requests that cost credits before they are sent.
+ * Requests a provider's metadata (free) and, with one request for each tier, whether the key's plan includes it. Calls
+ * `announce` before it sends requests that cost credits.
  */
 export async function exploreProvider(
   input: SetupInput,
@@ -98,7 +98,7 @@ export async function exploreProvider(
 
 type Known = ReadonlyMap<string, DatedMetadata>
 
-/** A path of each tier that takes the probe's asset; without metadata the plain path of the catalogue. */
+/** Chooses a path of each tier that takes the probe's asset; without metadata the plain path of the catalogue. */
 function probesOf({ wire, endpoints }: Catalogue, named: readonly Endpoint[], facts: Known): TierProbe[] {
   const plain = endpoints.get(wire.probes.plain)
   if (facts.size === 0) return plain === undefined ? [] : [{ tier: null, endpoint: plain }]
@@ -117,7 +117,7 @@ function probesOf({ wire, endpoints }: Catalogue, named: readonly Endpoint[], fa
   return [...tiers].map(([tier, endpoint]) => ({ tier, endpoint })).slice(0, mostProbes)
 }
 
-/** The tiers that the provider refuses to this key. */
+/** Requests one path of each tier, and returns the tiers that the provider refuses to this key. */
 async function askTiers(
   { settings, catalogue, now }: SetupInput,
   probes: readonly TierProbe[],
@@ -170,7 +170,7 @@ function refuseUnusable(outcome: Outcome): void {
     })
 }
 
-/** The paths as globs of whole groups where all of a group is allowed, else by name. */
+/** Formats paths as globs of whole groups if all paths of a group are allowed, otherwise by name. */
 function globsOf({ endpoints }: Catalogue, allowed: readonly Endpoint[]): string[] {
   const groupOf = ({ path }: Endpoint): string => path.slice(0, path.indexOf('/'))
   const all = Map.groupBy(endpoints.values(), groupOf)
@@ -180,7 +180,7 @@ function globsOf({ endpoints }: Catalogue, allowed: readonly Endpoint[]): string
   )
 }
 
-/** The assets that metadata list for these paths. */
+/** Returns the assets that metadata list for these paths. */
 function assetsOf({ wire }: Catalogue, endpoints: readonly Endpoint[], known: Known): ReadonlySet<string> {
   return new Set(endpoints.flatMap(({ ask }) => known.get(ask)?.parameters[wire.queryKeys.asset] ?? []))
 }

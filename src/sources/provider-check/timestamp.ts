@@ -3,28 +3,28 @@ import { isObject } from '../../base/json.ts'
 
 /** The meaning of `t` in daily points, with the reason. */
 export interface TimestampMeaning {
-  /** Null if nothing shows it. */
+  /** Meaning of `t`; null if nothing shows it. */
   readonly meaning: 'interval_start' | 'interval_end' | null
-  /** Why, in words. */
+  /** Reason in words. */
   readonly evidence: string
 }
 
 /** One point as it was sent. */
 export type Point = Readonly<Record<string, unknown>>
 
-/** The points of a body, where it is an array of objects. */
+/** Returns the points of a body if it is an array of objects; null otherwise. */
 export function pointsIn(body: unknown): readonly Point[] | null {
   return Array.isArray(body) && body.every(isObject) ? body : null
 }
 
-/** Whether `computed_at` is an instant as the lake reads it: Unix seconds. */
+/** Whether `computed_at` is a timestamp as the lake reads it: Unix seconds. */
 export const isComputed = (value: unknown): value is number => typeof value === 'number' && value >= 1e8 && value < 1e11
 
 const timeOf = ({ t }: Point): Instant => (typeof t === 'number' ? t : Number.NEGATIVE_INFINITY)
 
 /**
- * Whether only a second look tells what daily points name: no `computed_at`, and the newest day is not over if `t` is
- * its start.
+ * Whether only a second request can show the meaning of daily points: they have no `computed_at`, and the newest day is
+ * not over if `t` is its start.
  */
 export function isUnfinished(points: readonly Point[], now: Instant): boolean {
   return points.length > 0 && !points.some((point) => isComputed(point['computed_at'])) && newest(points) + day > now
@@ -32,7 +32,10 @@ export function isUnfinished(points: readonly Point[], now: Instant): boolean {
 
 const newest = (points: readonly Point[]): Instant => Math.max(...points.map(timeOf))
 
-/** What `t` of daily points names, and how that shows; `latest` is how long after its end a day may appear at most. */
+/**
+ * Determines the meaning of `t` in daily points, with the reason; `latest` is the longest time after its end at which a
+ * day may appear.
+ */
 export function meaningOf(
   points: readonly Point[],
   now: Instant,
@@ -73,5 +76,5 @@ function byComputed(deltas: readonly number[]): TimestampMeaning {
   return { meaning: null, evidence: `${evidence}, which fits neither start nor end` }
 }
 
-/** To a tenth: by less nobody sees on which side of a day an instant lies. */
+/** Formats hours to one decimal; the side of a day on which a time lies is never closer than that. */
 const hours = (seconds: number): string => `${(seconds / 3600).toFixed(1)} h`

@@ -52,14 +52,14 @@ function guarded<T>(work: () => T): BodyRead<T> {
   }
 }
 
-/** The bytes, if there are any and they are UTF-8. */
+/** Returns the bytes as a buffer; an empty body, or one that is not UTF-8, is an error. */
 function textBytes(bytes: Uint8Array): Buffer {
   if (bytes.length === 0) throw new BadBody('an empty body')
   if (!isUtf8(bytes)) throw new BadBody('bytes that are no UTF-8')
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
-/** Runs what parses the body; where it is no JSON, says what it is. */
+/** Runs the parsing of a body; if the body is not JSON, the error describes it. */
 function strictly<T>(bytes: Buffer, work: () => T): T {
   try {
     return work()
@@ -159,7 +159,7 @@ function products(array: Iterable<Value> | undefined, resources: Resources, all:
   const deploymentRecords = all.get('deployments')
   const inside = new Map<string, Incoming>()
   const disagreeing: string[] = []
-  // A product that embeds nothing waits for all deployments; the others need not be kept as values.
+  // A product without embedded deployments waits for all deployments; the others need not be kept as values.
   const wholeRecords: Met[] = []
   for (const value of array) {
     const embeddedDeployments = isFields(value) ? value['deployments'] : undefined
@@ -176,7 +176,7 @@ function products(array: Iterable<Value> | undefined, resources: Resources, all:
       const twin = deploymentRecords?.get(
         isFields(embeddedDeployment) && typeof embeddedDeployment['id'] === 'string' ? embeddedDeployment['id'] : '',
       )
-      // The text of a product holds those of its deployments: one that stands there as it is need not be made again.
+      // The text of a product contains those of its deployments: an unchanged one need not be serialised again.
       const place = twin ? read.text.indexOf(twin.text, from) : -1
       if (twin && place >= 0) from = place + twin.text.length
       else
@@ -194,7 +194,10 @@ function products(array: Iterable<Value> | undefined, resources: Resources, all:
   return disagreeing
 }
 
-/** A deployment inside a product: one more, or another word on one that has a place of its own. */
+/**
+ * Adds a deployment inside a product to those found there, unless it is also listed on its own; notes whether the two
+ * disagree.
+ */
 function unite(
   deployment: Resource,
   read: RecordText,
@@ -207,10 +210,10 @@ function unite(
   else if (twin.text !== read.text && disagree(twin.text, read.record)) disagreeing.push(read.id)
 }
 
-/** A product as it came: read, or still to be given its deployments. */
+/** A product as received: read, or still without its deployments. */
 type Met = { readonly dressed: Incoming } | { readonly bare: Fields }
 
-/** Puts the deployments into the products that came without them. */
+/** Adds the deployments to the products that were received without them. */
 function dressAll(product: Resource, whole: readonly Met[], deployments: ReadonlyMap<string, Incoming> | undefined) {
   const embeddable = whole.some((met) => 'bare' in met) ? [...(deployments?.values() ?? [])] : []
   const ofProduct = Map.groupBy(embeddable, ({ product }) => product ?? '')
@@ -220,7 +223,7 @@ function dressAll(product: Resource, whole: readonly Met[], deployments: Readonl
   return read
 }
 
-/** An embedded deployment need not say whose it is. */
+/** Adds the product's id to an embedded deployment, which may leave it out. */
 function withProduct(deployment: Resource, value: Value, product: Value): Value {
   const named = isFields(value) && fieldText(deployment.fields['product_id'], value) !== null
   return named || !isFields(value) ? value : { ...value, product_id: product }
@@ -231,13 +234,13 @@ function withDeployments(value: Fields, ofProduct: ReadonlyMap<string, readonly 
   return { ...value, deployments: embedDeployments(ofProduct.get(value['id']) ?? []) }
 }
 
-/** The deployments as a product embeds them: in the order of their ids. */
+/** Embeds deployments as a product does: in the order of their ids. */
 export function embedDeployments(deployments: readonly Pick<Incoming, 'id' | 'text'>[]): Value[] {
   const sorted = deployments.toSorted((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0))
   return sorted.map(({ text }) => JSON.parse(text) as Value)
 }
 
-/** One of the two may be an extract: only what both say can disagree. */
+/** Whether two copies of a record differ in a key that both have; one of them may be an extract. */
 function disagree(listedText: string, b: Fields): boolean {
   const a = JSON.parse(listedText) as Fields
   return Object.keys(b).some(
@@ -279,8 +282,7 @@ export function readHead(bytes: Uint8Array, resources: Resources): BodyRead<stri
 }
 
 /**
- * Reads one page of the feed: its events are the only array of objects, under whatever name; an empty page may have
- * none.
+ * Reads one page of the feed: its events are the only array of objects, under any name; an empty page may have none.
  */
 export function readPage(bytes: Uint8Array, resources: Resources): BodyRead<FeedPage> {
   return guarded(() => {
@@ -308,7 +310,7 @@ export interface RegistryChange {
   /** The resource of that type; null if the type is not known. */
   readonly resource: string | null
   readonly id: string
-  /** What happened to the entity, such as `updated` or `deleted`. */
+  /** The change of the entity, such as `updated` or `deleted`. */
   readonly op: string
   /** Record of the entity; null if it is gone. */
   readonly incoming: Incoming | null
@@ -334,7 +336,7 @@ function readEvent(value: Value, resources: Resources): RegistryChange {
   return { type, resource: resource?.name ?? null, id, op, incoming, text }
 }
 
-/** The event as received; the text of its record is at hand. */
+/** Formats the event as received, with the text of its record, which is available already. */
 function eventText(event: Fields, incoming: Incoming | null): string {
   const members = Object.entries(event).map(([key, member]) => {
     const text = key === 'record' && incoming ? incoming.text : recordJson(member, 'an event')
@@ -345,7 +347,7 @@ function eventText(event: Fields, incoming: Incoming | null): string {
 
 const longestEvent = 4_100_000
 
-/** Singular, plural, whatever case. */
+/** Finds a resource by its singular or plural name, in any case. */
 function resourceOf(type: string, resources: Resources): Resource | undefined {
   const word = type.toLowerCase()
   return [...resources.values()].find(({ name, entity }) => word === entity.toLowerCase() || word === name)

@@ -4,13 +4,13 @@ const [quote, backslash, openArray, closeArray, openObject, closeObject, comma] 
   0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d, 0x2c,
 ] as const
 
-/** What stands for a record; no valid text can hold the key unescaped. */
+/** Key that marks the replacement of a record; no valid text contains it unescaped. */
 const standIn = '\u0000'
 
 /**
- * Cuts a large body, whose records are parsed one by one, where objects stand in an array that is a member of the body
- * or of a member of it. Frame and records together are exactly as valid as the body: a `SyntaxError` of either is one
- * of the body.
+ * Cuts a large body, so that its records can be parsed one by one: objects in an array that is a member of the body, or
+ * a member of such a member. Frame and records together are exactly as valid as the body: a `SyntaxError` of either is
+ * one of the body.
  */
 export function cutBody(bytes: Buffer) {
   const { frame, bounds } = cut(bytes)
@@ -20,9 +20,9 @@ export function cutBody(bytes: Buffer) {
     return JSON.parse(bytes.toString('utf8', bounds[2 * n], bounds[2 * n + 1])) as Value
   }
   return {
-    /** The body with a stand-in for each record. */
+    /** The body with a replacement for each record. */
     frame: JSON.parse(frame) as unknown,
-    /** The elements of an array of the frame, parsed as they are asked for. */
+    /** Returns the elements of an array of the frame, parsed on demand. */
     elements: (array: readonly Value[]): Iterable<Value> => ({
       *[Symbol.iterator]() {
         for (const element of array) {
@@ -31,14 +31,14 @@ export function cutBody(bytes: Buffer) {
         }
       },
     }),
-    /** Parses what nobody asked for: the whole body is JSON only if this throws nothing. */
+    /** Parses the records that were not requested: the whole body is valid JSON only if this throws nothing. */
     finish: (): void => {
       for (const [n, done] of parsed.entries()) if (done === 0) parse(n)
     },
   }
 }
 
-/** Cuts bodies that follow one another, each an object: gives them as they are. */
+/** Cuts a sequence of bodies, each an object, and returns them unchanged. */
 export function cutApart(bytes: Buffer): Buffer[] {
   const bodies: Buffer[] = []
   for (let start = 0; start < bytes.length; ) {
@@ -51,7 +51,7 @@ export function cutApart(bytes: Buffer): Buffer[] {
   return bodies
 }
 
-/** The frame as text, and where each record begins and ends. */
+/** Returns the frame as text, and the bounds of each record. */
 function cut(bytes: Buffer): { frame: string; bounds: number[] } {
   const pieces: string[] = []
   const bounds: number[] = []
@@ -77,7 +77,7 @@ function cut(bytes: Buffer): { frame: string; bounds: number[] } {
   return { frame: pieces.join(''), bounds }
 }
 
-/** Where a text begins: behind a byte order mark. */
+/** Returns the position at which a text begins, after any byte order mark. */
 export const textStart = (bytes: Buffer): number =>
   bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
 
@@ -90,7 +90,7 @@ function isRecordPlace(arrays: readonly boolean[]): boolean {
   return (arrays.length === 2 || arrays.length === 3) && arrays.indexOf(true) === arrays.length - 1
 }
 
-/** The place of the quote that ends a text; beyond the end where there is none. */
+/** Returns the position of the quote that ends a text; beyond the end if there is none. */
 function endOfText(bytes: Buffer, start: number): number {
   let at = start + 1
   while (at < bytes.length) {
@@ -101,7 +101,7 @@ function endOfText(bytes: Buffer, start: number): number {
   return at
 }
 
-/** The place behind the bracket that ends an object; -1 where there is none. */
+/** Returns the position after the bracket that ends an object; -1 if there is none. */
 function endOfObject(bytes: Buffer, start: number): number {
   let depth = 0
   for (let at = start; at < bytes.length; at++) {

@@ -5,12 +5,12 @@ import { statementsIn } from '../../lake/store/sql.ts'
 import type { Resources } from './bodies.ts'
 
 /**
- * Where the state keeps of which findings a person took note; here, because who makes views asks for nothing else of a
- * verify.
+ * Prefix of the state's keys for acknowledged findings. It is in this file because the code for views needs nothing
+ * else of a verify.
  */
 export const acceptedPrefix = 'registry.accepted.'
 
-/** A column of a registry table: its name, its DuckDB type and, for a field of records, what it says. */
+/** A column of a registry table: its name, its DuckDB type and, for a field of records, its description. */
 export type RegistryColumn = readonly [name: string, type: string, about?: string]
 
 const text = (...names: readonly string[]): readonly RegistryColumn[] => names.map((name) => [name, 'VARCHAR'])
@@ -22,7 +22,7 @@ const plain = (name: string): RegistryColumn => [
 ]
 
 /**
- * The three answers of an issuer's document: the value as sent, which answer it is, and the reason behind `None (…)`.
+ * Returns the columns for an answer in an issuer's document: the value as sent, its kind, and the reason in `None (…)`.
  */
 const answer = (name: string): readonly RegistryColumn[] => [
   plain(name),
@@ -38,7 +38,7 @@ const answer = (name: string): readonly RegistryColumn[] => [
   ],
 ]
 
-/** The columns of a named field, by its kind. */
+/** Returns the columns of a named field, by its kind. */
 export function fieldColumns(name: string, { kind }: Pick<RegistryField, 'kind'>): readonly RegistryColumn[] {
   return kind === 'answer' ? answer(name) : [plain(name)]
 }
@@ -51,13 +51,14 @@ const embedded: readonly RegistryColumn[] = [
   ['content_hash', 'VARCHAR', 'digest of the embedded record; the same whatever the order of its keys'],
 ]
 
-/** The tables of what records embed, in the catalogue's order. */
+/** Returns the tables of embedded rows, in the catalogue's order. */
 export function embeddedTables(resources: Resources): readonly string[] {
   return [...new Set([...resources.values()].flatMap(({ embeds }) => Object.values(embeds)))]
 }
 
 /**
- * The tables that have a history, dated snapshots and a view, with their typed fields: resources, then what they embed.
+ * Returns the tables that have a history, dated snapshots and a view, with their typed fields: resources, then embedded
+ * tables.
  */
 export function recordTables(resources: Resources): ReadonlyMap<string, readonly RegistryColumn[]> {
   const resourceTables = [...resources.values()].map(
@@ -68,20 +69,22 @@ export function recordTables(resources: Resources): ReadonlyMap<string, readonly
 
 const instant = (name: string): RegistryColumn => [name, 'TIMESTAMPTZ']
 
-/** The envelope's `as_of` as it was written and as an instant, and when this lake observed it. */
+/** Columns of the envelope's `as_of`, as written and as a timestamp, and of the time at which this lake observed it. */
 const envelope: readonly RegistryColumn[] = [['as_of', 'VARCHAR'], instant('as_of_at'), instant('observed_at')]
 
 /**
- * A row of a dated table. A date is a base layer and at most one delta: what the delta says of an `entity` (the record,
- * or the parent of embedded ones) replaces all that the base says of it; `removed` rows say that nothing is left.
+ * Returns the columns of a dated table. A date consists of a base layer and at most one delta: the rows of the delta
+ * for an `entity` (the record, or the parent of embedded ones) replace all of its rows in the base; a `removed` row
+ * states that none are left.
  */
 function dated(fields: readonly RegistryColumn[]): readonly RegistryColumn[] {
   return [...text('layer', 'entity'), ['removed', 'BOOLEAN'], ...text('id'), ...fields, ...text('record'), ...envelope]
 }
 
 /**
- * A row per opened version (`op`) or closed one (`closed_by`); `hash` is that of the record's text as received. By
- * `superseded_at` a later row of the same id was known: merging writes it where both stand in one file.
+ * Returns the columns of a history, with a row per opened version (`op`) or closed one (`closed_by`). `hash` is that of
+ * the record's text as received. `superseded_at` is the time by which a later row of the same id was known; merging
+ * writes it if both rows are in one file.
  */
 function steps(fields: readonly RegistryColumn[]): readonly RegistryColumn[] {
   const head: readonly RegistryColumn[] = [
@@ -94,7 +97,7 @@ function steps(fields: readonly RegistryColumn[]): readonly RegistryColumn[] {
   return [...head, ...fields, ...text('record', 'hash', 'as_of'), instant('as_of_at'), instant('superseded_at')]
 }
 
-/** Tables that only grow, beside the histories. */
+/** Tables that only grow, in addition to the histories. */
 const otherTables: Readonly<Record<string, readonly RegistryColumn[]>> = {
   /** One row per snapshot and table: its date, and the base and delta layers that it is made of. */
   snapshots: [
@@ -105,7 +108,7 @@ const otherTables: Readonly<Record<string, readonly RegistryColumn[]>> = {
     ...text('source', 'resource', 'base', 'delta'),
     ['rows', 'BIGINT'],
   ],
-  /** The events of the change feed that said something new, as received. */
+  /** The events of the change feed that were news, as received. */
   events: [
     instant('at'),
     ['position', 'BIGINT'],
@@ -116,11 +119,11 @@ const otherTables: Readonly<Record<string, readonly RegistryColumn[]>> = {
    * type), by the poll that first showed them; those of the first snapshot are `initial`.
    */
   schema_changes: [...text('resource', 'path'), instant('at'), ['initial', 'BOOLEAN'], ...text('kind', 'value')],
-  /** Records as they are since additive keys came to them without a new version. */
+  /** Records whose additive keys changed without a new version, in their present form. */
   absorbed: [...text('resource', 'id'), instant('at'), ...text('hash', 'record')],
   /**
-   * What the registry did against its own rules, and where two of its answers disagree; both records where they are at
-   * hand.
+   * Violations of the registry's own rules, and disagreements between two of its answers, with both records if they are
+   * available.
    */
   registry_findings: [instant('at'), ...text('kind', 'resource', 'id', 'detail', 'held', 'offered')],
 }
@@ -128,14 +131,16 @@ const otherTables: Readonly<Record<string, readonly RegistryColumn[]>> = {
 /** Names of the tables that only grow. */
 export const growingTables: readonly string[] = Object.keys(otherTables)
 
-/** A mark of the columns of a dated table: files with the same mark have the same columns of the same types. */
+/**
+ * Computes a mark of the columns of a dated table: files with the same mark have the same columns of the same types.
+ */
 export function columnsMark(columns: readonly RegistryColumn[]): string {
   return hash('md5', JSON.stringify(columns.map(([name, type]) => [name, type]))).slice(0, 8)
 }
 
 /**
- * The columns of a registry table by `FileEntry.table`, in the order of its files: a dated table, `history.<table>`, or
- * one of the rest. Without resources only those that every table of its kind has.
+ * Returns the columns of a registry table by `FileEntry.table`, in the order of its files: a dated table,
+ * `history.<table>`, or one of the rest. Without resources only those that every table of its kind has.
  */
 export function tableColumns(table: string, resources?: Resources): readonly RegistryColumn[] {
   const fixedColumns = otherTables[table]
@@ -148,7 +153,7 @@ export function tableColumns(table: string, resources?: Resources): readonly Reg
 
 /**
  * Names that no resource, embedded table or field may have: those of the registry's other tables, and of all columns
- * beside the fields.
+ * other than the fields.
  */
 export const ownNames = {
   tables: [...growingTables, 'raw', 'history'],
@@ -159,8 +164,8 @@ export const ownNames = {
 export const registryStatement = statementsIn(new URL('sql/', import.meta.url))
 
 /**
- * The files of a registry table as a relation for FROM; an empty one, without typed fields, where there are none. Those
- * of several of one kind (`of`: each file's) say in `of table` whose rows they are.
+ * SQL of a registry table's files as a relation for FROM; an empty relation, without typed fields, if there are none.
+ * For files of several tables of one kind, `of` names the table of each file, as the column `of table`.
  */
 export function relation(table: string, files: readonly string[], of?: readonly string[]): string {
   const columns = tableColumns(table).map(([name, type]) => `CAST(NULL AS ${type}) AS "${name}"`)
@@ -168,7 +173,7 @@ export function relation(table: string, files: readonly string[], of?: readonly 
   if (files.length === 0) return empty
   const withTableName =
     of === undefined ? '' : `SELECT *, (${quoteList(of)})[CAST(file_index AS INTEGER) + 1] AS "of table" `
-  // Files of an earlier time may lack a column.
+  // Older files may lack a column.
   return (
     `(FROM ${empty} UNION ALL BY NAME ${withTableName}FROM read_parquet(${quoteList(files)}, union_by_name = ` +
     'true, hive_partitioning = false))'

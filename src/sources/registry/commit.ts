@@ -78,7 +78,7 @@ async function foldPoll(
   return { memory, change, findings, newKeys: folded.newKeys }
 }
 
-/** Nothing has changed yet. */
+/** Creates the results of a poll before any change. */
 const newChange = (): PollChange => ({ texts: new Map(), growth: {}, opened: 0, updated: 0, closed: 0 })
 
 /** Folds a poll into steps of history and commits them with cursor, bodies and, for a whole state, its dated tables. */
@@ -102,7 +102,7 @@ function disagreements(disagreeing: readonly string[]): RecordFinding[] {
   return disagreeing.map((id) => ({ kind: 'embedded_disagrees', resource: 'deployments', id, detail }))
 }
 
-/** What was found, without what is on record already and would be said with every snapshot. */
+/** Filters out findings that are on record and that every snapshot would repeat. */
 async function newFindings(
   { ledger, withEngine }: Pick<PollContext, 'ledger' | 'withEngine'>,
   found: readonly RecordFinding[],
@@ -113,8 +113,8 @@ async function newFindings(
 }
 
 /**
- * Makes the files of a poll and drafts their commit, with the date of its dated tables; what is known already makes
- * none.
+ * Makes the files of a poll and drafts their commit; returns it with the date of its dated tables. A poll without news
+ * makes no files.
  */
 async function draftPoll(
   { job, run, provider, providerMoved, ledger, spool, resources, withEngine, rawDays }: Omit<PollContext, 'deps'>,
@@ -132,7 +132,7 @@ async function draftPoll(
   const tables = appendedTables(resources)
   const fresh = tables.some((table) => lines.size(table).rows > 0)
   const again = wholeSource !== null && epoch === state.epoch && isShown(state, date, poll)
-  // Where the feed goes on is no news by itself: a provider may write its cursors anew with each answer.
+  // A new cursor alone is no news: a provider may change its cursors with each answer.
   if (!fresh && (again || wholeSource === null)) {
     const further = wholeSource === null ? { after: committedCursor(ledger), cursor } : undefined
     return { draft: { ...base, passing: passingDraft({ ...passing, ...(further && { further }) }) }, date: null }
@@ -166,7 +166,7 @@ async function draftPoll(
   return { draft, date: layers ? date : null }
 }
 
-/** The raw files that are older than the configured days, each label of theirs. */
+/** Returns the raw files of which every label is older than the configured days. */
 function oldRaw(ledger: Ledger, before: string): string[] {
   const newest = new Map<string, string>()
   for (const { path, label } of liveFiles(ledger, { table: 'raw' }))
@@ -174,7 +174,7 @@ function oldRaw(ledger: Ledger, before: string): string[] {
   return [...newest].filter(([, label]) => label < before).map(([path]) => path)
 }
 
-/** Whether the dated tables of this date show what is held already. */
+/** Whether the dated tables of this date already show the stored state. */
 function isShown({ last }: Pick<RegistryState, 'last'>, date: string, poll: Poll): boolean {
   if (last?.date !== date) return false
   for (const entities of poll.storedEntities.values())
@@ -187,10 +187,10 @@ function appendedTables(resources: Resources): readonly string[] {
   return [...tables.map((table) => `history.${table}`), 'absorbed', 'schema_changes', 'registry_findings', 'events']
 }
 
-/** Lines of so many bytes deserve an engine of their own. */
+/** Bytes of lines that justify an engine of their own. */
 const manyBytes = 4_000_000
 
-/** The tables that have lines: large ones alone, all others together. */
+/** Groups the tables that have lines: large ones alone, all others together. */
 function groupTables(lines: Lines, tables: readonly string[]): (readonly string[])[] {
   const large = tables.filter((table) => lines.size(table).bytes >= manyBytes)
   const small = tables.filter((table) => lines.size(table).rows > 0 && !large.includes(table))
@@ -203,20 +203,20 @@ async function append(staged: StagedVersion, engine: Engine, table: string, as_o
   await stageLines(staged, engine, { table, lines: table, id: staged.name, date: null, constants, meta: {} })
 }
 
-/** Up to when a body says that it speaks, as it says it and in microseconds; null where that cannot be read. */
+/** Returns the time up to which a body is valid, as written and in microseconds; null if it cannot be read. */
 function asOfColumns(as_of: string | null): { readonly as_of: string | null; readonly as_of_at: number | null } {
   return { as_of, as_of_at: as_of === null ? null : (parseMicros(as_of) ?? null) }
 }
 
-/** What the dated tables of a version are made from, in addition to the poll. */
+/** The sources of the dated tables of a version, in addition to the poll. */
 interface DatedSources extends Pick<PollOutcome, 'memory' | 'change'> {
   readonly made: StagedVersion
   readonly withEngine: WithEngine
-  /** As it was before the poll. */
+  /** The state before the poll. */
   readonly state: Pick<RegistryState, 'layers' | 'last'>
 }
 
-/** Makes the dated tables of a whole state; gives the layers that each is made of. */
+/** Makes the dated tables of a whole state; returns the layers of each. */
 async function datedTables(
   { made, withEngine, state: { layers, last }, memory, change }: DatedSources,
   { poll, as_of, wholeSource }: Pick<FinishedPoll, 'poll' | 'as_of' | 'wholeSource'>,
@@ -275,7 +275,7 @@ interface Again {
   readonly acceptShrink: boolean
 }
 
-/** Folds the bodies of a poll as it did; gives the files that this makes, in the spool. */
+/** Repeats a poll from its bodies; returns the files that this makes, in the spool. */
 export async function foldAgain(again: Again): Promise<readonly StagedFile[]> {
   const { before, after, resources, spool, deps } = again
   const { lake, version, committed_at, provider } = after.head()
@@ -313,7 +313,7 @@ function beyond(version: number, got: string): LakeError {
   })
 }
 
-/** The run that the files of the newest version are named after. */
+/** Returns the run after which the files of the newest version are named; null if there are none. */
 function runOf(after: Ledger): string | null {
   const versionPrefix = versionedName(after.head().version, '')
   for (const { path } of liveFiles(after)) {
@@ -323,7 +323,7 @@ function runOf(after: Ledger): string | null {
   return null
 }
 
-/** What the poll saw, read from the bodies that its commit listed; cursors and instants are those of the commit. */
+/** Repeats a poll from the bodies that its commit listed; cursors and times are those of the commit. */
 async function pollAgain(again: Again, withEngine: WithEngine, poll: Poll, lines: Lines): Promise<FinishedPoll> {
   const { before, after, resources } = again
   const then = registryState(before)
@@ -333,7 +333,7 @@ async function pollAgain(again: Again, withEngine: WithEngine, poll: Poll, lines
   const { cursor, epoch, last: shot } = now
   const nothing = { raws: [], requests: [], passing: {}, tags: {}, disagreeing: [], as_of: shot?.as_of ?? null }
   const frame = { ...nothing, poll, lines, cursor: cursor ?? '', epoch, wholeSource }
-  // Of a whole state that said nothing new no body is kept: what was held says it all.
+  // For a whole state without news no body is stored: the stored state is complete.
   if (wholeSource !== null && !isFresh(after)) return frame
   if (wholeSource === 'lists') throw beyond(after.head().version, 'it was put together from lists')
   if (wholeSource === null) {
@@ -355,7 +355,7 @@ async function pollAgain(again: Again, withEngine: WithEngine, poll: Poll, lines
   return { ...frame, disagreeing }
 }
 
-/** Whether the newest version brought more than dated tables. */
+/** Whether the newest version added more than dated tables. */
 function isFresh(after: Ledger): boolean {
   const { version } = after.head()
   return liveFiles(after).some(({ path, table }) => {
@@ -369,7 +369,7 @@ function sound<T>(after: Ledger, read: BodyRead<T>): T {
   return read.value
 }
 
-/** The bodies of a kind that the commit listed, in the order in which they came: at least one. */
+/** Reads the bodies of a kind that the commit listed, in the order of their arrival: at least one. */
 async function bodies({ after }: Again, kind: string): Promise<[Buffer, ...Buffer[]]> {
   const { version } = after.head()
   const listed = liveFiles(after, { table: 'raw' }).filter((file) => file.meta['kind'] === kind)

@@ -7,19 +7,19 @@ import { childrenOf, typedFields } from './record.ts'
 import type { PollChange, Lines } from './poll-lines.ts'
 import { real, shape, orNull, type Proven, text } from '../../base/value-checks.ts'
 
-/** The files of which a dated table was made: a whole one, and at most one with all that changed since. */
+/** The files of a dated table: a whole one, and at most one with all changes since. */
 export const layersShape = shape({
   base: text,
-  /** When the base was observed, in microseconds. */
+  /** Time at which the base was observed, in microseconds. */
   base_at: real,
   delta: orNull(text),
-  /** Rows of the table together; null where they were not counted. */
+  /** Rows of the table together; null if they were not counted. */
   rows: orNull(real),
 })
 
 export type Layers = Proven<typeof layersShape>
 
-/** How the next date of a dated table is written: as before, as a file of changes, or whole. */
+/** The form of the next date of a dated table: unchanged, a file of changes, or whole. */
 export type LayerKind = 'same' | 'delta' | 'base'
 
 /** The plan for the next date of one dated table. */
@@ -32,10 +32,10 @@ export interface LayerPlan {
   readonly rows: number | null
 }
 
-/** Beyond this share of changed entities a new base is smaller in the long run. */
+/** Share of changed entities above which a new base is smaller in the long run. */
 const deltaShare = 0.1
 
-/** What dated tables are planned from. */
+/** The input for planning dated tables. */
 interface DatedInput {
   readonly poll: Poll
   readonly change: PollChange
@@ -45,18 +45,19 @@ interface DatedInput {
   readonly lastAt: number
 }
 
-/** A table whose records stand in those of its parents; a resource is its own only parent. */
+/** A table of records that occur in those of its parents; a resource is its own only parent. */
 interface Dated {
   readonly table: string
   readonly parents: readonly Resource[]
   readonly kind: LayerKind
-  /** Everything that it will hold is in the lines of history already. */
+  /** Whether the lines of history already contain everything that it needs. */
   readonly shared: boolean
   readonly ids: (parent: Resource) => readonly string[]
 }
 
 /**
- * Decides for each table of a snapshot what must be written; what history's lines do not say becomes lines of its own.
+ * Decides for each table of a snapshot which files to write; writes lines for anything that the lines of history do not
+ * contain.
  */
 export function writeDated(lines: Lines, input: DatedInput): LayerPlan[] {
   const view = currentView(input)
@@ -97,7 +98,7 @@ function rowOf(resource: Resource, id: string, text: string | undefined, record:
   return { entity: id, removed: false, id, ...typedFields(resource, record), record: text }
 }
 
-/** The rows of what a record embeds; where a delta must say that nothing is left, one that says so. */
+/** Writes the rows of a record's embedded tables; if a delta must state that none are left, a row for that. */
 function addChildren(
   lines: Lines,
   tables: readonly Dated[],
@@ -119,7 +120,7 @@ function addChildren(
   }
 }
 
-/** The columns of a dated table that history's lines do not name, made of those that they do. */
+/** Returns the columns of a dated table that the lines of history lack, as SQL of those that they have. */
 export function datedColumns(table: string, resources: Resources): Readonly<Record<string, string>> {
   const entity = resources.has(table) ? 'id' : `concat(parent_type, '/', parent_id)`
   return { entity, removed: 'false' }
@@ -147,7 +148,7 @@ function tablesOf(input: DatedInput, view: PollView): Dated[] {
   )
 }
 
-/** Whether the poll met anything of a resource that was there before; else all of it is in the poll's own steps. */
+/** Whether any entity of a resource was open before the poll; otherwise the poll's own steps contain everything. */
 function isKnown({ poll }: DatedInput, { name }: Resource): boolean {
   const entities = poll.storedEntities.get(name)?.values()
   return entities?.some(({ open }) => open) === true
@@ -164,11 +165,11 @@ function kindOf(input: DatedInput, view: PollView, table: string, resources: rea
 
 /** The registry as it is at the end of a poll. */
 interface PollView {
-  /** The ids of open records, sorted. */
+  /** Returns the ids of open records, sorted. */
   readonly open: (resource: Resource) => readonly string[]
-  /** The ids of records that changed after a time (microseconds), gone ones included. */
+  /** Returns the ids of records that changed after a time (microseconds), including those that are gone. */
   readonly touched: (resource: Resource, since: number) => ReadonlySet<string>
-  /** The text of a record; undefined if it is gone. */
+  /** Returns the text of a record; undefined if it is gone. */
   readonly text: (resource: Resource, id: string) => string | undefined
 }
 

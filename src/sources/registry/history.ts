@@ -12,24 +12,26 @@ import {
   type TypedFields,
 } from './record.ts'
 
-/** What the lake knows of one entity: its newest version, or that it is gone. */
+/** The lake's record of one entity: its newest version, or that it is gone. */
 export interface StoredEntity {
   readonly id: string
   readonly open: boolean
-  /** The hash of the text as last seen; null once the entity is gone. */
+  /** The hash of the text when it was last seen; null once the entity is gone. */
   readonly hash: string | null
-  /** When that text was first seen, in microseconds. */
+  /** Time at which that text was first seen, in microseconds. */
   readonly at: number
   readonly product: string | null
   readonly verified: boolean
-  /** What an open one says in the fields of its resource's filters (`filterFields`), where that was read. */
+  /**
+   * Values of an open entity in the fields of its resource's filters (`filterFields`); absent if they were not read.
+   */
   readonly fields?: readonly (string | null)[]
 }
 
-/** Everything held: resource -> id -> entity. */
+/** All stored entities: resource -> id -> entity. */
 export type StoredEntities = ReadonlyMap<string, ReadonlyMap<string, StoredEntity>>
 
-/** The texts of a held entity: of its open version, and as last seen where additive keys came since. */
+/** The texts of a stored entity: of its open version, and as last seen, which may have further keys. */
 export interface StoredTexts {
   readonly version: string
   readonly latest: string
@@ -41,29 +43,29 @@ interface WholeState {
   readonly source: 'snapshot' | 'lists'
   /** Nothing was known before: its records are found, not created. */
   readonly first: boolean
-  /** The feed was blind before this: when its differences happened is not known. */
+  /** Whether it ends a gap in the feed, so that the time of its differences is not known. */
   readonly inferred: boolean
 }
 
-/** What becomes of an entity by the end of a poll. */
+/** The state of an entity at the end of a poll. */
 interface Outlook {
   readonly incoming: Incoming | null
   readonly source: 'snapshot' | 'lists' | 'feed'
   readonly inferred: boolean
   readonly first: boolean
-  /** Why it is gone. */
+  /** Reason for which it is gone; null otherwise. */
   readonly closedBy: string | null
   /** Whether it was gone for a moment of this poll. */
   readonly returned: boolean
 }
 
-/** A poll under way: whatever was observed, folded to the last word on each entity. */
+/** A poll under way: all observations, folded to the latest state of each entity. */
 export interface Poll {
   readonly storedEntities: StoredEntities
   readonly outlook: Map<string, Map<string, Outlook>>
 }
 
-/** A poll that has seen nothing yet. */
+/** Creates a poll that has seen nothing yet. */
 export const newPoll = (storedEntities: StoredEntities): Poll => ({
   storedEntities,
   outlook: new Map(),
@@ -75,13 +77,13 @@ function tell(poll: Poll, resource: string, id: string, next: Outlook): void {
   outlooks.set(id, next)
 }
 
-/** Whether the entity is there, by what the poll has seen so far. */
+/** Whether the entity exists, according to the poll so far. */
 function isOpen(poll: Poll, resource: string, id: string): boolean {
   const outlook = poll.outlook.get(resource)?.get(id)
   return outlook ? outlook.incoming !== null : wasHeld(poll, resource, id)
 }
 
-/** The ids of what is there, by what the poll has seen so far. */
+/** Lists the ids of existing entities, according to the poll so far. */
 export function* openIds(poll: Poll, resource: string): Generator<string> {
   const outlooks = poll.outlook.get(resource)
   for (const entity of poll.storedEntities.get(resource)?.values() ?? [])
@@ -89,7 +91,7 @@ export function* openIds(poll: Poll, resource: string): Generator<string> {
   for (const [id, { incoming }] of outlooks ?? []) if (incoming) yield id
 }
 
-/** Takes in a whole state: what it shows is there, what it does not show is gone. */
+/** Applies a whole state to the poll: entities in it exist, all others are gone. */
 export function observeState(poll: Poll, state: WholeState): void {
   const { source, first, inferred } = state
   const seen = { source, first, inferred, returned: false }
@@ -103,7 +105,7 @@ export function observeState(poll: Poll, state: WholeState): void {
   }
 }
 
-/** Where the user accepts it, an array that is missing is an empty one. */
+/** Adds empty arrays for missing ones, if the user accepts that. */
 export function withMissing(records: Records, resources: Resources): Records {
   const missing = [...resources.keys()].filter((name) => !records.has(name))
   const all = new Map(records)
@@ -111,7 +113,10 @@ export function withMissing(records: Records, resources: Resources): Records {
   return all
 }
 
-/** The list of deployments shows verified ones only: another one is gone only with its product. */
+/**
+ * Whether a deployment counts as present although the list does not show it: the list contains only verified ones, so
+ * others go only with their product.
+ */
 function staysUnseen(poll: Poll, state: WholeState, id: string): boolean {
   const newest = poll.outlook.get('deployments')?.get(id)?.incoming
   const entity = newest ?? poll.storedEntities.get('deployments')?.get(id)
@@ -120,7 +125,7 @@ function staysUnseen(poll: Poll, state: WholeState, id: string): boolean {
   return entity.product === null || products === undefined || products.has(entity.product)
 }
 
-/** Takes in one event of a known type: the last one of an entity counts. */
+/** Applies one event of a known type to the poll; the last event of an entity counts. */
 export function observeEvent(poll: Poll, event: RegistryChange): void {
   const { resource, id, incoming } = event
   if (resource === null) return
@@ -140,7 +145,7 @@ export function observeEvent(poll: Poll, event: RegistryChange): void {
 const wasHeld = (poll: Poll, resource: string, id: string): boolean =>
   poll.storedEntities.get(resource)?.get(id)?.open === true
 
-/** With a product go its deployments. */
+/** Removes the deployments of a removed product. */
 function cascade(poll: Poll, product: string): void {
   const outlooks = poll.outlook.get('deployments')
   for (const id of openIds(poll, 'deployments').toArray()) {
@@ -153,13 +158,13 @@ function cascade(poll: Poll, product: string): void {
   }
 }
 
-/** An entity whose held text is wanted. */
+/** An entity whose stored text is needed. */
 export interface EntityName {
   readonly resource: string
   readonly id: string
 }
 
-/** The entities whose held texts must be at hand before the poll can be folded. */
+/** Lists the entities whose stored texts are needed to fold the poll. */
 export function suspects(poll: Poll): EntityName[] {
   const names: EntityName[] = []
   const bare = new Set<string>()
@@ -175,7 +180,7 @@ export function suspects(poll: Poll): EntityName[] {
   return names
 }
 
-/** Also the entities whose texts a dated table needs beyond those that the poll itself brings. */
+/** Lists the entities whose texts a dated table needs in addition to those in the poll. */
 export function findUnseen(poll: Poll): EntityName[] {
   return [...poll.storedEntities].flatMap(([resource, entities]) => {
     const outlooks = poll.outlook.get(resource)
@@ -190,13 +195,13 @@ export interface HistoryStep {
   /** The resource, or the table of embedded rows. */
   readonly table: string
   readonly id: string
-  /** How the version begins, such as `created` or `updated`; null if one ends. */
+  /** The beginning of the version, such as `created` or `updated`; null if one ends. */
   readonly op: string | null
-  /** How the version ends; null if one begins. */
+  /** The end of the version; null if one begins. */
   readonly closedBy: string | null
   /** Whether the step follows from a whole state instead of an event. */
   readonly inferred: boolean
-  /** What showed it, such as `snapshot`. */
+  /** The source that showed it, such as `snapshot`. */
   readonly source: string
   /** The record of a version that begins, as JSON text; null if one ends. */
   readonly text: string | null
@@ -204,7 +209,7 @@ export interface HistoryStep {
   readonly hash: string | null
   /** The typed columns of the record; null if a version ends, and for embedded tables. */
   readonly fields: TypedFields | null
-  /** The row and its key, for embedded tables; else null. */
+  /** The row and its key, for embedded tables; null otherwise. */
   readonly child: EmbeddedRow | null
 }
 
@@ -225,7 +230,7 @@ export interface RecordFinding {
   readonly kind: 'returned' | 'embedded_disagrees' | VerifyKind
   readonly resource: string
   readonly id: string
-  /** In words. */
+  /** Description in words. */
   readonly detail: string
   /** The stored record that is contradicted, as JSON text; null if there is none. */
   readonly held?: string | null
@@ -259,17 +264,17 @@ export interface FoldedPoll {
 export interface Memory {
   readonly resources: Resources
   readonly texts: (resource: string, id: string) => StoredTexts | undefined
-  /** Grows by what is learnt. */
+  /** Known keys by resource; the poll adds new ones. */
   readonly keys: Map<string, KnownKeys>
 }
 
-/** Keys that this poll shows first are later than anything held. */
+/** Time of keys that this poll shows for the first time: later than any stored text. */
 const latest = Number.POSITIVE_INFINITY
 
 /**
- * The steps of history that lead from what is held to what the poll saw, handed on one by one: of each resource by id,
- * a record before what it embeds. Idempotent: the same poll upon its own
- * result gives nothing. Order of keys and additive keys make no versions.
+ * Computes the steps of history that lead from the stored state to that of the poll, and passes them on one by one: by
+ * resource and id, a record before its embedded rows. Idempotent: repeating a poll on its own result gives no steps.
+ * Additive keys and the order of keys make no versions.
  */
 export function fold(poll: Poll, memory: Memory, onStep: (step: HistoryStep) => void): FoldedPoll {
   const sink: Sink = { poll, memory, onStep, absorbed: [], newKeys: [], findings: [], ofProduct: null }
@@ -344,7 +349,7 @@ function tellOnce({ reportedChanges }: KnownKeys, changes: SchemaChange[], chang
   changes.push(change)
 }
 
-/** Tells members that were plain values and are objects or arrays now, or the reverse; null says nothing of a type. */
+/** Reports members that changed between a plain value and an object or array; null has no type. */
 function tellTypes({ newKeys }: Sink, { name }: Resource, keys: KnownKeys, stored: Fields, record: Fields): void {
   for (const path in record) {
     const before = typeOf(stored[path])
@@ -379,7 +384,7 @@ function isUnchanged(
   return same
 }
 
-/** A product that came without its deployments, with those that are there by the end of the poll. */
+/** Adds to a product that was received without its deployments those that exist at the end of the poll. */
 function dressed(sink: Sink, product: Incoming): Incoming {
   sink.ofProduct ??= deploymentsByProduct(sink)
   const found = sink.ofProduct.get(product.id) ?? []
@@ -401,7 +406,7 @@ function deploymentsByProduct({ poll, memory }: Sink): ReadonlyMap<string, reado
   return Map.groupBy<string, Deployment>(owned, ({ product }) => product ?? '')
 }
 
-/** The rows of embedded tables follow the versions of their parent. */
+/** Emits the steps of embedded rows, which follow the versions of their parent. */
 function childSteps(sink: Sink, resource: Resource, id: string, now: Fields | null, parent: HistoryStep): void {
   const places = Object.keys(resource.embeds)
   if (places.length === 0) return

@@ -11,13 +11,13 @@ export interface Fields {
 /** Whether the value is a JSON object. */
 export const isFields = (value: unknown): value is Fields => isObject(value)
 
-/** Why a body cannot be read. */
+/** The body cannot be read; the message is the reason. */
 export class BadBody extends Error {}
 
-/** Deeper nesting is taken for damage. */
+/** Maximum nesting; a deeper value counts as damaged. */
 const deepest = 64
 
-/** JSON text of a value from which every double comes back as the same 64 bits; `whose` it is where it is refused. */
+/** Serialises a value as JSON from which every double is restored with the same 64 bits; `whose` names it in errors. */
 export function recordJson(value: Value, whose = 'a value'): string {
   const shape = { depth: 0, odd: false }
   look(value, 0, shape)
@@ -25,7 +25,7 @@ export function recordJson(value: Value, whose = 'a value'): string {
   return shape.odd ? exactText(value, Object.keys) : JSON.stringify(value)
 }
 
-/** How deep arrays and objects stand inside each other, and whether `JSON.stringify` would write another number. */
+/** Measures the nesting of arrays and objects, and finds numbers that `JSON.stringify` would change. */
 function look(value: Value, depth: number, shape: { depth: number; odd: boolean }): void {
   if (typeof value === 'number') {
     if (value === 0 ? Object.is(value, -0) : !Number.isFinite(value)) shape.odd = true
@@ -52,16 +52,16 @@ function numberText(value: number): string {
   return value > 0 ? '1e999' : '-1e999'
 }
 
-/** JSON text with sorted keys, so that equal values give equal texts. */
+/** Serialises a value as JSON with sorted keys, so that equal values give equal texts. */
 export const sortedText = (value: Value): string => exactText(value, (fields) => Object.keys(fields).toSorted())
 
 /**
- * An object around records under the usual names, where the configuration says that this provider has others; of what
- * is there under the usual name that holds.
+ * Renames the keys around records to the usual names, if this provider is configured with others; a key with the usual
+ * name takes precedence.
  */
 export function usualFields(object: Fields, of: Resource | ReadonlyMap<string, Resource>): Fields {
   const [first] = of instanceof Map ? (of as ReadonlyMap<string, Resource>).values() : [of as Resource]
-  // For each event of a feed: where nothing has another name, nothing is made.
+  // Called for each event of a feed: without other names, no object is created.
   if (Object.keys(first?.keys ?? {}).length === 0) return object
   const here = (from: Fields): [string, Value][] =>
     Object.entries(first?.keys ?? {}).flatMap(([name, theirs]): [string, Value][] =>
@@ -73,11 +73,11 @@ export function usualFields(object: Fields, of: Resource | ReadonlyMap<string, R
   return inner.length === 0 ? whole : { ...whole, ...Object.fromEntries(inner), ...whole }
 }
 
-/** What a body states about itself, at its top or under `data`. */
+/** The facts that a body states about itself, at its top or under `data`. */
 export interface Envelope {
   /** The timestamp as sent; null if it states none. */
   readonly as_of: string | null
-  /** Where the feed or the list goes on; null if it states none. */
+  /** Cursor for the next page of the feed or the list; null if it states none. */
   readonly cursor: string | null
 }
 

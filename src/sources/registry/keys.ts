@@ -10,9 +10,9 @@ interface KeyNode {
 /** The keys that the records of one resource are known to have. */
 export interface KnownKeys {
   readonly top: Map<string, KeyNode>
-  /** How many are known; beyond `mostKeys` no more are learnt. */
+  /** Number of known keys; beyond `mostKeys` no more are learned. */
   count: number
-  /** Values and types that were told before (`changeLine`). */
+  /** Values and types that were reported before (`changeLine`). */
   readonly reportedChanges: Set<string>
 }
 
@@ -20,12 +20,12 @@ export interface KnownKeys {
 const mostKeys = 2000
 const deepest = 8
 
-/** What tells one change of a resource's schema apart from every other of its kind. */
+/** Returns a text that identifies one change of a resource's schema. */
 export function changeLine(kind: string, path: string, value: string | null): string {
   return JSON.stringify([kind, path, value])
 }
 
-/** No keys known. */
+/** Creates an empty set of known keys. */
 export const noKeys = (): KnownKeys => ({ top: new Map(), count: 0, reportedChanges: new Set() })
 
 /** Learns one key by its path, as `learnKeys` wrote it. */
@@ -42,7 +42,7 @@ export function addKey(keys: KnownKeys, path: string, since: number): void {
   }
 }
 
-/** Learns the keys of a record; `report` is told the path of each that was not known, parents first. */
+/** Learns the keys of a record; calls `report` with the path of each new one, parents first. */
 export function learnKeys(keys: KnownKeys, record: Value, since: number, report: (path: string) => void): void {
   const visit = (level: Map<string, KeyNode>, value: Value, prefix: string, depth: number): void => {
     if (depth > deepest) return
@@ -69,8 +69,8 @@ export function learnKeys(keys: KnownKeys, record: Value, since: number, report:
 }
 
 /**
- * Whether a record is the held one but for members whose key was first shown after the instant, and but for the order
- * of keys; `later` is told where such members are there.
+ * Whether a record equals the stored one, except for the order of keys and for members whose key first appeared after a
+ * certain time; `later` is called for each such member.
  */
 export function isSameBut(
   knownKeys: KnownKeys,
@@ -116,21 +116,21 @@ function agrees(
   return members === Object.keys(stored).length
 }
 
-/** A key as a part of a path. */
+/** Escapes a key as a part of a path. */
 const escaped = (key: string): string => (key.includes('.') ? key.replaceAll('.', '\\.') : key)
 
-/** A held record and what is known of its resource's keys. */
+/** A stored record, with the known keys of its resource. */
 interface DatedRecord {
   readonly record: Fields
-  /** When its text was first seen, in microseconds. */
+  /** Time at which its text was first seen, in microseconds. */
   readonly at: number
   readonly keys: KnownKeys | undefined
 }
 
 /**
- * The members in which the provider's record differs from the held one, in the order in which they stand; none where
- * only the order of keys differs, or members whose keys came after the held text. A product that comes without its
- * deployments says nothing of them.
+ * Lists the members in which the provider's record differs from the stored one, in their order; ignores the order of
+ * keys, and members whose keys appeared after the stored text. Deployments are ignored if the product was received
+ * without them.
  */
 export function differingMembers(resource: Resource, stored: DatedRecord, offered: Fields): string[] {
   const keys = stored.keys ?? noKeys()
@@ -144,13 +144,13 @@ export function differingMembers(resource: Resource, stored: DatedRecord, offere
   )
 }
 
-/** A record of that member alone, if it is there. */
+/** Returns a record of one member alone; empty if the record does not have it. */
 function memberOf(record: Fields, name: string): Fields {
   const value = record[name]
   return value === undefined ? {} : { [name]: value }
 }
 
-/** The status of a record and whether it is wound down by that; null where it has none. */
+/** Returns the status of a record, and whether it means retirement; null if it has none. */
 export function lifeOf({ status }: Fields): { readonly status: string; readonly retired: boolean } | null {
   return typeof status === 'string' ? { status, retired: ['inactive', 'deprecated'].includes(status) } : null
 }

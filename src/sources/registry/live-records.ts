@@ -11,7 +11,7 @@ import { registryApi, type RegistryInput } from './run.ts'
 import { askList, askOwn } from './verify-compare.ts'
 import { isShown, listAddress } from './verify-plan.ts'
 
-/** How the lake and the provider stand to each other on one record. */
+/** The result of comparing one record of the lake with the provider's. */
 type Mark = 'same' | 'differs' | 'only_held' | 'only_upstream'
 
 /** One record on both sides; names are relied on by scripts. */
@@ -27,7 +27,7 @@ export interface RecordBeside {
 /** The stored records of one resource, for comparing with an answer; none without a lake. */
 export interface StoredRecords {
   readonly entities: ReadonlyMap<string, StoredEntity>
-  /** The ids of records that fit filters, as stored. */
+  /** Returns the ids of records that match filters, as stored. */
   readonly fitting: (filters: Filters) => ReadonlySet<string>
   /** Compares records of an answer with the stored ones; null if the answer has none under that id. */
   readonly beside: (records: ReadonlyMap<string, Fields | null>) => Promise<RecordBeside[]>
@@ -80,14 +80,14 @@ function markOf(stored: Fields | null, offered: Fields | null, differences: read
   return offered === null ? 'only_held' : differences.length === 0 ? 'same' : 'differs'
 }
 
-/** What a look asks for. */
+/** The records to compare. */
 interface Look {
   readonly resource: Resource
   /** One record by its id, or the list by these filters. */
   readonly what: { readonly id: string } | { readonly filters: Filters }
 }
 
-/** Asks the provider for a record or a list; the lake is not touched. */
+/** Requests a record or a list from the provider, without changing the lake. */
 export async function fetchLive(
   input: RegistryInput,
   deps: BesideDeps,

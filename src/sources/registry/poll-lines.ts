@@ -28,7 +28,7 @@ interface OpenFile {
   longest: number
 }
 
-/** What all rows of a file have in common, by column: an instant in microseconds, a text, or null. */
+/** Values that all rows of a file share, by column: a time in microseconds, a text, or null. */
 export type Constants = Readonly<Record<string, number | string | null>>
 
 /** Lines of JSON in the spool, one file per name; must be closed. */
@@ -55,14 +55,14 @@ export class Lines {
     if (bytes > open.longest) open.longest = bytes
   }
 
-  /** How many rows and bytes the file of this name has. */
+  /** Returns the number of rows and bytes of the file of this name. */
   size(name: string): Readonly<Pick<OpenFile, 'rows' | 'bytes'>> {
     return this.#files.get(name) ?? { rows: 0, bytes: 0 }
   }
 
   /**
-   * Turns the file of this name into Parquet with these columns, of which SQL makes some of others (`made`); what no
-   * line names is NULL. False when nothing was added.
+   * Converts the file of this name to Parquet with these columns, some of which are computed by SQL (`made`); a column
+   * that no line names is NULL. Returns false if no row was added.
    */
   async toParquet(
     engine: Engine,
@@ -98,7 +98,7 @@ export class Lines {
   }
 }
 
-/** What a file of lines becomes. */
+/** The Parquet file to make of a file of lines. */
 interface ParquetFile {
   readonly constants: Constants
   readonly made?: Readonly<Record<string, string>> | undefined
@@ -106,7 +106,7 @@ interface ParquetFile {
   readonly ticket: Ticket
 }
 
-/** Puts a line into the block, or into the file where it is too long for one; gives its bytes. */
+/** Writes a line to the block, or directly to the file if it is too long for one; returns its bytes. */
 function append(open: OpenFile, line: string): number {
   // A character is at most three bytes of UTF-8.
   const most = line.length * 3 + 1
@@ -134,11 +134,11 @@ function constant([name, type]: RegistryColumn, constants: Constants): string | 
   return type === 'TIMESTAMPTZ' ? `make_timestamptz(${value}::BIGINT)` : `CAST(${quote(String(value))} AS ${type})`
 }
 
-/** What a poll comes to, while its lines are written. */
+/** The results of a poll so far, while its lines are written. */
 export interface PollChange {
-  /** The text of each record that changed, by resource and id; null for one that is gone. */
+  /** Texts of the changed records, by resource and id; null for one that is gone. */
   readonly texts: Map<string, Map<string, string | null>>
-  /** By how many the open rows of each table grow. */
+  /** Growth of the number of open rows, by table. */
   readonly growth: Record<string, number>
   /** Versions of records, those that they embed not counted. */
   opened: number
@@ -183,7 +183,8 @@ function stepRow(step: HistoryStep): object {
 }
 
 /**
- * What takes events into a poll: those that repeat the last one of their entity (`last`) leave no line and are no news.
+ * Builds a function that applies events to a poll and returns whether they are news; an event that repeats the last one
+ * of its entity (`last`) is not written.
  */
 export function eventTaker(poll: Poll, lines: Lines, last: Map<string, string>): (event: RegistryChange) => boolean {
   let position = 0

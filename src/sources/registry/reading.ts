@@ -23,11 +23,11 @@ export interface WholeRegistry extends Snapshot {
   readonly source: 'snapshot' | 'lists'
   /** The bodies that it was read from. */
   readonly raws: readonly RawBody[]
-  /** Words that the provider said when it refused the snapshot; null if it did not. */
+  /** The provider's words if it refused the snapshot; null if it did not. */
   readonly limited: string | null
 }
 
-/** Asks for a snapshot; where its own limit refuses it, for the head of the feed first and then for every list. */
+/** Requests a snapshot; if its own limit refuses it, requests the head of the feed and then every list. */
 export async function readWhole(
   asking: RegistryAsking,
   resources: Resources,
@@ -40,7 +40,7 @@ export async function readWhole(
   return { kind: 'whole', source: 'snapshot', raws: [got.raw], limited: null, ...got.value }
 }
 
-/** All lists together are held in memory. */
+/** Maximum bytes of all lists together, which are in memory at once. */
 const mostListBytes = 1_000_000_000
 
 async function readLists(
@@ -71,21 +71,21 @@ async function readLists(
   return { kind: 'whole', source: 'lists', raws, limited, as_of, cursor: head.value, ...united.value }
 }
 
-/** One list, whole or filtered, and in what portions it is asked for. */
+/** One list, whole or filtered, with the size of its pages. */
 interface ListWanted {
   readonly resource: Resource
   readonly filters: Filters
   readonly pageLimit: number
 }
 
-/** How much of a list may be read. */
+/** The limits on reading a list. */
 export interface ReadingLimit {
   readonly bytes: number
-  /** Until when, milliseconds since 1970. */
+  /** Time at which reading ends, milliseconds since 1970. */
   readonly until: number
 }
 
-/** How much of a single list may be read: as much as of a whole registry. */
+/** Returns the limits on a single list, which equal those on a whole registry. */
 export function roomOf(asking: Pick<RegistryAsking, 'now'>): ReadingLimit {
   return { bytes: mostListBytes, until: asking.now() + mostFeedMs }
 }
@@ -127,7 +127,7 @@ export async function readPages(
     for (const record of got.value.records) records.push(record)
     as_of = got.value.as_of ?? as_of
     const next: string | null = got.value.cursor
-    // Cursors are opaque: whether a page came before is seen by what it begins with.
+    // Cursors are opaque: a repeated page is recognised by its first record.
     const head = JSON.stringify(got.value.records[0] ?? null)
     idle = got.value.records.length === 0 ? idle + 1 : 0
     if (next === null || !got.value.hasMore || (idle === 0 && head === last))
@@ -141,15 +141,18 @@ export async function readPages(
   }
 }
 
-/** A feed that brings nothing new for so many pages goes round in circles, whatever its cursors say. */
+/** Number of pages without anything new after which a feed counts as circular, whatever its cursors are. */
 const mostIdlePages = 1_000
-/** Amount of a feed that is read at once; the answers until then are stored, and the next sync goes on from there. */
+/**
+ * Maximum time, and bytes, of one reading of the feed; the answers until then are stored, and the next sync continues
+ * from there.
+ */
 const mostFeedMs = 6 * 3_600_000
 const mostFeedBytes = 10_000_000_000
 
-/** A reading of the feed, up to its tail or to where it had to end. */
+/** A reading of the feed, to its tail or to an earlier end. */
 export interface FeedReading {
-  /** Where to go on; the one begun with if the feed had nothing. */
+  /** Cursor to continue from; the initial one if the feed had nothing. */
   readonly cursor: string
   readonly pages: number
   readonly events: number
@@ -157,15 +160,15 @@ export interface FeedReading {
   readonly raws: readonly RawBody[]
   /** The timestamp that the last page to have one states; null if none does. */
   readonly as_of: string | null
-  /** Why it ended before the tail, null if it did not: the pages up to there count. */
+  /** Reason for ending before the tail, null if it did not; the pages up to that point count. */
   readonly stopped: Stopped | null
   /** Whether the cursor belongs to a different epoch of the feed. */
   readonly invalid: boolean
 }
 
 /**
- * Reads the feed from a cursor until it says that there is no more; events are handed on in their order, and whoever
- * takes one says whether it was news.
+ * Reads the feed from a cursor to its end; passes events on in their order to `onEvent`, which returns whether one was
+ * news.
  */
 export async function readFeed(
   asking: RegistryAsking,
@@ -215,7 +218,7 @@ export async function readFeed(
   return ended(stop('failed', `/changes: has_more without an end, and nothing new on ${mostIdlePages} pages`))
 }
 
-/** Why reading the registry ended early. */
+/** Reason for ending a reading of the registry early. */
 export type RegistryStop =
   | 'signal'
   | 'max_requests'
@@ -226,14 +229,14 @@ export type RegistryStop =
   | 'failed'
   | 'undecodable'
 
-/** The early end of reading the registry: what was not read by then is not committed. */
+/** The early end of reading the registry; data that were not read by then are not committed. */
 export interface Stopped {
   readonly kind: 'stopped'
   /** `failed` if an answer is of no use. */
   readonly by: RegistryStop
-  /** When a spent quota comes back, Unix milliseconds; null if it was no quota. */
+  /** Time at which a spent quota is renewed, Unix milliseconds; null for any other reason. */
   readonly until: number | null
-  /** Why, in words. */
+  /** Reason in words. */
   readonly words: string
 }
 
@@ -268,31 +271,34 @@ type Got<T> =
   | { readonly kind: 'invalid_cursor'; readonly words: string }
   /** Nothing is at that address. */
   | { readonly kind: 'gone'; readonly words: string }
-  /** A 304 where the body of before is not at hand. */
+  /** A 304 for a body that is not stored. */
   | { readonly kind: 'unchanged'; readonly etag: string | null; readonly words: string }
   | { readonly kind: 'refused'; readonly parameter: string | null; readonly words: string }
   | { readonly kind: 'snapshot_limit'; readonly waitMs: number | null; readonly words: string }
   | Stopped
 
-/** The asking of one run. */
+/** The dependencies of a run's requests to the registry. */
 export interface RegistryAsking {
   readonly connection: Pick<Connection, 'ask' | 'base'> & { readonly spool: Pick<Connection['spool'], 'file'> }
   /** Requests that no commit has named yet. */
   readonly requests: RequestRow[]
-  /** A name that no other request of the run has. */
+  /** Returns a name that no other request of the run has. */
   readonly nextId: () => string
-  /** The entity tag and, where it is at hand, the held body (as received) of an address that answered before. */
+  /** Returns the entity tag of an address that was answered before and, if it is stored, its body as received. */
   readonly storedAnswer: (
     address: string,
   ) => { readonly etag: string; readonly read?: () => Promise<Uint8Array> } | undefined
   readonly onOutcome: (ask: RegistryAsk, outcome: Outcome) => void
-  /** Puts a body that nobody can read aside. */
+  /** Moves a body that cannot be read to the quarantine. */
   readonly quarantine: (raw: RawBody, request: RequestRow, reason: string) => Promise<void>
-  /** Milliseconds since 1970. */
+  /** Returns the current time in milliseconds since 1970. */
   readonly now: () => number
 }
 
-/** Asks, reads, and asks once more where the body cannot be read; the second such body is put aside. */
+/**
+ * Sends a request and reads its body, and repeats it if the body cannot be read; the second such body goes to the
+ * quarantine.
+ */
 export async function askRegistry<T>(
   asking: RegistryAsking,
   ask: RegistryAsk,
@@ -304,7 +310,7 @@ export async function askRegistry<T>(
   for (let again = false; ; again = true) {
     const id = asking.nextId()
     const file = connection.spool.file(`${id}.json`)
-    // A body that could not be read is wanted anew, not by its tag.
+    // A body that could not be read is requested again without its entity tag.
     const stored = again ? undefined : asking.storedAnswer(address)
     const { outcome, row } = await connection.ask({ id, url, file, etag: stored?.etag, parameters: registryParameters })
     asking.onOutcome(ask, outcome)
@@ -367,12 +373,12 @@ export const snapshotAsk: RegistryAsk = { path: '/snapshot', query: {} }
 /** The newest cursor of the change feed. */
 export const headAsk: RegistryAsk = { path: '/changes/head', query: {} }
 
-/** A page of the change feed after a cursor; without a limit where the provider refuses one. */
+/** Builds the request for a page of the change feed after a cursor; without a limit if the provider refuses one. */
 export function changesAsk(since: string, limit: number | null): RegistryAsk {
   return { path: '/changes', query: { since, ...(limit !== null && { limit: String(limit) }) } }
 }
 
-/** A page of a list after a cursor (null: the first one), filtered where it is told by what. */
+/** Builds the request for a page of a list after a cursor (null for the first page), filtered if filters are given. */
 export function listAsk(path: string, cursor: string | null, limit: number, filters: Filters = {}): RegistryAsk {
   return { path, query: { ...filters, limit: String(limit), ...(cursor !== null && { cursor }) } }
 }
@@ -380,12 +386,12 @@ export function listAsk(path: string, cursor: string | null, limit: number, filt
 /** Filters of a list by their names, each once: a record must fit all. */
 export type Filters = Readonly<Record<string, string>>
 
-/** One record by its own address. */
+/** Builds the request for one record by its own address. */
 export function detailAsk(path: string, id: string): RegistryAsk {
   return { path: `${path}/${encodeURIComponent(id)}`, query: {} }
 }
 
-/** The address of a request; the key is never in it. */
+/** Returns the address of a request; it never contains the key. */
 export function registryUrl(base: string, ask: RegistryAsk): string {
   const query = Object.entries(ask.query).map(([key, value]) => `${key}=${encodeURIComponent(value)}`)
   return `${base.replace(/\/+$/, '')}${ask.path}${query.length === 0 ? '' : `?${query.join('&')}`}`

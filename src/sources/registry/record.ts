@@ -3,8 +3,8 @@ import type { RegistryField, Resource } from '../../catalog/catalogue.ts'
 import { BadBody, type Fields, isFields, recordJson, sortedText, type Value } from './json.ts'
 
 /**
- * Reads a custodian, governing law or regulator: four answers that must not be mixed up, and what stands in the
- * brackets of `None (…)`. Null and absent are `not_established`; anything unknown is a name.
+ * Reads a custodian, governing law or regulator: four answers that must not be mixed up, and the text in the brackets
+ * of `None (…)`. Null and absent are `not_established`; anything unknown is a name.
  */
 function readAnswer(value: string | null): readonly [answer: string, reason: string | null] {
   if (value === null) return ['not_established', null]
@@ -12,32 +12,32 @@ function readAnswer(value: string | null): readonly [answer: string, reason: str
   return value.startsWith('None (') ? ['none', value.slice(6).replace(/\)\s*$/, '')] : ['named', null]
 }
 
-/** Larger records and longer ids are taken for damage. */
+/** Maximum size of a record, and of an id; larger ones count as damaged. */
 const longestRecord = 4_000_000
 const longestId = 1000
 
-/** 32 hex digits of a text; equal texts have equal ones. */
+/** Computes 32 hex digits from a text; equal texts have equal ones. */
 export const textHash = (text: string): string => hash('md5', text)
 
 /** A record as received. */
 export interface Incoming {
   readonly id: string
-  /** JSON from which each value comes back as sent. */
+  /** JSON text from which each value is restored as sent. */
   readonly text: string
   /** 32 hex digits; equal texts have equal ones. */
   readonly hash: string
-  /** For deployments: the product that it belongs to, whose removal removes it, too; else null. */
+  /** The product of a deployment, whose removal also removes it; null for other records. */
   readonly product: string | null
-  /** For deployments: whether the list of deployments would publish it; else false. */
+  /** Whether the list of deployments would publish it; false for other records. */
   readonly verified: boolean
-  /** For products: whether its deployments must still be put into it; else false. */
+  /** Whether the deployments of a product must still be added to it; false for other records. */
   readonly bare: boolean
 }
 
 /** A record that was read but not hashed. */
 export interface RecordText {
   readonly id: string
-  /** JSON from which each value comes back as sent. */
+  /** JSON text from which each value is restored as sent. */
   readonly text: string
   readonly record: Fields
 }
@@ -47,7 +47,7 @@ export function readRecord(resource: Resource, value: Value): Incoming {
   return withHash(resource, readRecordText(resource, value))
 }
 
-/** The first half of reading a record: its id and its text. */
+/** Reads the id and the text of a record: the first half of reading it. */
 export function readRecordText({ name }: Resource, value: Value): RecordText {
   if (!isFields(value)) throw new BadBody(`${name}: a record that is no object`)
   const { id } = value
@@ -61,7 +61,7 @@ export function readRecordText({ name }: Resource, value: Value): RecordText {
   return { id, text, record: value }
 }
 
-/** The second half of reading a record: its hash, and what deployments and products need. */
+/** Adds the hash, and the facts about deployments and products: the second half of reading a record. */
 export function withHash(resource: Resource, { id, text, record }: RecordText): Incoming {
   const deployment = resource.name === 'deployments'
   return {
@@ -74,7 +74,7 @@ export function withHash(resource: Resource, { id, text, record }: RecordText): 
   }
 }
 
-/** A named field as text: the first of its keys that is there; a reference may be an object with an id. */
+/** Reads a named field as text, from the first of its keys that is present; a reference may be an object with an id. */
 export function fieldText(field: Pick<RegistryField, 'keys'> | undefined, record: Fields): string | null {
   const key = field?.keys.find((name) => record[name] !== undefined)
   const value = key === undefined ? null : (record[key] ?? null)
@@ -103,7 +103,7 @@ export function typedFields(resource: Resource, record: Fields): TypedFields {
 /** A row of a table that records of a resource embed. */
 export interface EmbeddedRow {
   readonly table: string
-  /** Entity and id of its record, its place there and its hash, joined with `/`. */
+  /** Entity and id of its record, its position there and its hash, joined with `/`. */
   readonly id: string
   /** The entity of its record. */
   readonly parent_type: string
@@ -111,7 +111,7 @@ export interface EmbeddedRow {
   readonly parent_id: string
   /** Position among the rows of the table in that record, from 0. */
   readonly ordinal: number
-  /** 16 hex digits; equal contents have equal ones, whatever the order of keys. */
+  /** 16 hex digits; equal contents have equal ones, independently of the order of keys. */
   readonly content_hash: string
   /** The row as JSON. */
   readonly text: string

@@ -23,11 +23,11 @@ export interface RegistryInput {
   readonly acceptShrink: boolean
   /** The most requests, repeats included; null for any number. */
   readonly maxRequests: number | null
-  /** Whether the provider's address changed and the user said so. */
+  /** Whether the provider's address changed and the user confirmed it. */
   readonly providerMoved: boolean
 }
 
-/** What a registry job needs of the world. */
+/** The dependencies of a registry job. */
 export interface RegistryDeps extends AskingDeps {
   readonly onEvent: (event: RegistryEvent) => void
 }
@@ -47,18 +47,18 @@ export interface RegistryRun extends Run {
   readonly connection: Connection
   readonly asking: RegistryAsking
   readonly tally: RegistryTally
-  /** Tells the world and the run's log. */
+  /** Reports an event to the caller and the run's log. */
   readonly tell: (event: RegistryEvent) => void
 }
 
-/** What the headers of a run's answers report. */
+/** The reports in the headers of a run's answers. */
 interface Learnt {
   readonly limits: Record<string, string>
   notModified: number
   snapshotLimit: number | null
 }
 
-/** How the registry is requested, by a run or for a single look. */
+/** Returns the settings for requests to the registry, by a run or for a single look. */
 export function registryApi({
   settings,
   maxRequests,
@@ -68,7 +68,9 @@ export function registryApi({
   return { name: 'registry', keyHeader: 'Authorization', settings, providerMoved, patient: false, ...limits }
 }
 
-/** Opens the lake for a job that asks the registry and connects it; what was learnt beside the data is kept. */
+/**
+ * Opens the lake for a job that requests the registry, and connects it; facts other than data are recorded at the end.
+ */
 export async function connectRegistry<T>(
   { name, lock }: Required<Pick<Job, 'name' | 'lock'>>,
   input: RegistryInput,
@@ -87,7 +89,7 @@ export async function connectRegistry<T>(
     return await withConnection(run, api, deps, listeners, async (connection) => {
       const registryRun = runOf({ ...run, input, deps }, connection, learnt)
       const done = await work(registryRun).catch(async (error: unknown) => {
-        // What was asked was asked, but the first error is the one to tell.
+        // Requests that were sent are recorded, but the first error is the one to report.
         await noteSoft(registryRun, learnt).catch(() => undefined)
         throw error
       })
@@ -146,7 +148,7 @@ function noteLimits(reply: Reply, learnt: Learnt): void {
   }
 }
 
-/** What the run learnt beside the data: requests that no commit named, and limits. */
+/** Records the facts other than data that the run learned: requests that no commit named, and limits. */
 async function noteSoft({ id, job, ledger, deps, asking, connection }: RegistryRun, learnt: Learnt): Promise<void> {
   const provider = connection.provider()
   if (provider === null) return
@@ -163,7 +165,7 @@ async function noteSoft({ id, job, ledger, deps, asking, connection }: RegistryR
 export interface RegistryTally {
   /** The newest version. */
   version: number
-  /** What the snapshot of this run was put together from; null without one. */
+  /** Source of this run's snapshot; null without one. */
   source: 'snapshot' | 'lists' | null
   /** The date of the snapshot that was added; null if it added nothing. */
   snapshot_date: string | null
@@ -188,7 +190,7 @@ export interface RegistryTally {
   new_epoch: boolean
 }
 
-/** The tally of a run before its first answer. */
+/** Creates the tally of a run before its first answer. */
 function newTally(version: number): RegistryTally {
   return {
     version,
@@ -207,7 +209,7 @@ function newTally(version: number): RegistryTally {
   }
 }
 
-/** What scripts read of a registry run; names are relied on. */
+/** The result of a registry run for scripts, which depend on the names. */
 export interface RegistrySummary extends Readonly<RegistryTally>, Ended {
   /** Name of the run. */
   readonly run: string
@@ -219,7 +221,7 @@ export interface RegistrySummary extends Readonly<RegistryTally>, Ended {
   readonly records: Readonly<Record<string, number>>
 }
 
-/** The error that a registry run ends with after its work, with what to do next; null where all is done. */
+/** Returns the error with which a registry run ends after its work, with the next step; null if all is done. */
 export function verdictOf(summary: Ended): LakeError | null {
   const next = 'nothing half-read was applied; run the same command again'
   return endedEarly('registry', summary, { subject: 'the registry was not read to the end', next })

@@ -25,7 +25,7 @@ export async function registrySnapshot(input: RegistryInput, deps: RegistryDeps)
   return await withRegistry('registry snapshot', input, deps, async (run) => await takeSnapshot(run, false))
 }
 
-/** Runs a registry job, one at a time on a lake; it says why it stopped before everything was there. */
+/** Runs a registry job, one at a time on a lake; the summary states why it stopped before the end. */
 async function withRegistry(
   name: string,
   input: RegistryInput,
@@ -72,7 +72,7 @@ function add({ tally, tell }: RegistryRun, { version: made, date, change, findin
   tell({ kind: 'committed', version: made.version, files: made.files_added })
 }
 
-/** The feed from the held cursor; a refused cursor means a new epoch, which begins with a snapshot. */
+/** Follows the feed from the stored cursor; a refused cursor means a new epoch, which begins with a snapshot. */
 async function followFeed(run: RegistryRun): Promise<Stopped | null> {
   for (let epochs = 0; ; epochs++) {
     const { cursor } = registryState(run.ledger)
@@ -139,8 +139,9 @@ async function readEvents(
 }
 
 /**
- * Whether a held cursor can be sent back; if not, only a snapshot helps. No address may show a key, which may have been
- * set after the cursor came. A registry whose journal was made anew has the replacement sign for a cursor.
+ * Whether a stored cursor can be sent back; if not, only a snapshot helps. An address must not contain a key, even one
+ * that was set after the cursor was received. A rebuilt journal has the replacement character in place of an ill-formed
+ * cursor.
  */
 export function isUsable({ input }: RegistryRun, cursor: string): boolean {
   return canBeAsked(redact(cursor, input.settings.secrets)) && !cursor.includes('\uFFFD')
@@ -182,7 +183,7 @@ async function takeSnapshot(run: RegistryRun, wasRefused: boolean): Promise<Stop
   return null
 }
 
-/** What a poll of the run is committed with. */
+/** Builds the context for committing a poll of the run. */
 function contextOf(run: RegistryRun, job: string): PollContext {
   const { id, ledger, withEngine, connection, deps, input } = run
   const { rawDays } = input.settings.registry
@@ -192,15 +193,15 @@ function contextOf(run: RegistryRun, job: string): PollContext {
   return { ledger, withEngine, spool: connection.spool, ...about }
 }
 
-/** What the run has requested up to now, for the commit that names it. */
+/** Takes the requests of the run so far, for the commit that names them. */
 function takeRequests({ asking, ledger }: RegistryRun): Pick<FinishedPoll, 'requests' | 'tags'> {
   return { requests: asking.requests.splice(0), tags: passingFacts(ledger).tags }
 }
 
-/** One resource may lose so many records whatever their share. */
+/** Number of records that one resource may lose, whatever their share. */
 const alwaysAllowed = 10
 
-/** A snapshot that loses a resource, or too much of it, waits for a person: nothing of it is applied. */
+/** Holds back a snapshot that loses a resource, or too much of it, until a person decides: nothing of it is applied. */
 async function holdBack(run: RegistryRun, snapshot: WholeRegistry, poll: Poll, resources: Resources): Promise<void> {
   const { shrinkLimit } = run.input.settings.registry
   if (run.input.acceptShrink) return

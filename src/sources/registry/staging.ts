@@ -22,7 +22,7 @@ import type { Poll } from './history.ts'
 import type { Constants, Lines } from './poll-lines.ts'
 import type { RawBody } from './reading.ts'
 
-/** What is kept of a snapshot: its date (`YYYY-MM-DD`, UTC), and the microsecond at which it was observed. */
+/** Fields of a stored snapshot: its date (`YYYY-MM-DD`, UTC), and the microsecond at which it was observed. */
 export const snapshotFields = { date: text, observed_at: real, as_of: orNull(text), source: oneOf('snapshot', 'lists') }
 const snapshot = shape(snapshotFields)
 
@@ -30,7 +30,7 @@ const none: { readonly [key: string]: never } = {}
 
 type StateReader = <T>(key: string, check: ValueCheck<T>) => T | null
 
-/** The cursor of the last commit. */
+/** Returns the cursor of the last commit; null if there is none. */
 export const committedCursor = (ledger: Ledger): string | null => stateReader(ledger)('cursor', text)
 
 const stateReader =
@@ -50,15 +50,13 @@ export interface SnapshotMark {
   readonly observed_at: number
   /** The timestamp that the provider states, as sent; null if it states none. */
   readonly as_of: string | null
-  /** What the snapshot was put together from. */
+  /** Source of the snapshot. */
   readonly source: 'snapshot' | 'lists'
 }
 
 /** The committed state of the registry. */
 export interface RegistryState {
-  /**
-   * Where the feed goes on: from the last commit, or from a later poll without news; null before the first snapshot.
-   */
+  /** Cursor of the feed, from the last commit or from a later poll without news; null before the first snapshot. */
   readonly cursor: string | null
   /** Counts the epochs of the feed that this lake has seen, from 1; 0 before the first snapshot. */
   readonly epoch: number
@@ -98,9 +96,9 @@ function withRegistryKeys(facts: Readonly<Record<string, unknown>>): { [key: str
   return Object.fromEntries(set.map(([key, value]) => [`registry.${key}`, value])) as { [key: string]: Json }
 }
 
-/** Where the feed goes on after polls without news. */
+/** The cursor of the feed after polls without news. */
 export interface FurtherCursor {
-  /** The committed cursor that it goes on from; null if none was committed. */
+  /** The committed cursor that it follows; null if none was committed. */
   readonly after: string | null
   readonly cursor: string
 }
@@ -116,14 +114,14 @@ export type EntityTags = Readonly<Record<string, EntityTag>>
 
 /** Facts about the registry that make no version. */
 export interface PassingFacts {
-  /** Where the feed goes on after polls without news since a commit; null if there were none. */
+  /** Cursor of the feed after polls without news since a commit; null if there were none. */
   readonly further: FurtherCursor | null
   readonly tags: EntityTags
   /** The last complete poll of the feed, Unix milliseconds; null before the first. */
   readonly polled: number | null
-  /** What the last answers reported about limits, by header. */
+  /** Reports of the last answers about limits, by header. */
   readonly limits: Readonly<Record<string, string>>
-  /** Until when the provider refuses snapshots, Unix milliseconds; null if it never did. */
+  /** Time until which the provider refuses snapshots, Unix milliseconds; null if it never did. */
   readonly snapshotLimit: number | null
   /** Answers of 304 so far. */
   readonly notModified: number
@@ -147,7 +145,7 @@ export function passingDraft({ snapshotLimit, notModified, ...rest }: Partial<Pa
   return withRegistryKeys({ ...rest, snapshot_limit: snapshotLimit, not_modified: notModified })
 }
 
-/** What committing a poll (one reading of the registry) needs. */
+/** The dependencies of committing a poll (one reading of the registry). */
 export interface PollContext {
   readonly ledger: Ledger
   readonly withEngine: WithEngine
@@ -167,10 +165,10 @@ export interface FinishedPoll {
   readonly lines: Lines
   readonly as_of: string | null
   readonly raws: readonly RawBody[]
-  /** Where the feed goes on afterwards. */
+  /** Cursor of the feed after the poll. */
   readonly cursor: string
   readonly epoch: number
-  /** Set where a whole state was read: it becomes a dated snapshot. */
+  /** Source of a whole state, which becomes a dated snapshot; null if none was read. */
   readonly wholeSource: 'snapshot' | 'lists' | null
   readonly disagreeing: readonly string[]
   readonly requests: readonly RequestRow[]
@@ -178,15 +176,16 @@ export interface FinishedPoll {
   readonly tags: EntityTags
 }
 
-/** What a process keeps to whose engine has room for a quarter of a gigabyte: records need no more. */
+/** Memory limit of a process whose engine has a quarter of a gigabyte, which is enough for records. */
 const engineMemoryLimit = 480 * mega
 
 /** Lends an engine for one piece of work and closes it. */
 export type WithEngine = <T>(work: (engine: Engine) => Promise<T>) => Promise<T>
 
 /**
- * Engines of one run. What an engine took for one piece of work it keeps until it is closed; a new one takes a
- * hundredth of a second. One thread takes the least memory, and records are read and written in their order anyway.
+ * Builds the engines of one run, one for each piece of work, because an engine keeps its memory until it is closed; a
+ * new one takes a hundredth of a second. One thread takes the least memory, and records are read and written in order
+ * anyway.
  */
 export function enginesOf(spool: Spool): WithEngine {
   return async (work) => {
@@ -196,7 +195,7 @@ export function enginesOf(spool: Spool): WithEngine {
   }
 }
 
-/** The files of one version in the making, under the commit lock. */
+/** The files of an unfinished version, under the commit lock. */
 export interface StagedVersion {
   readonly ledger: Ledger
   readonly spool: Spool
@@ -205,7 +204,7 @@ export interface StagedVersion {
   readonly ticket: Ticket
   /** The day of the commit, `YYYY-MM-DD`, UTC. */
   readonly date: string
-  /** What the names of its files begin with; names of files never repeat. */
+  /** Prefix of the names of its files, which never repeat. */
   readonly name: string
   /** Files that are made so far: grows. */
   readonly files: StagedFile[]
@@ -223,7 +222,7 @@ interface TableFile {
   readonly meta: StagedFile['meta']
 }
 
-/** Writes the lines of this name as a file of the draft; null where there are none. */
+/** Writes the lines of this name as a file of the draft; null if there are none. */
 export async function stageLines(
   version: Pick<StagedVersion, 'spool' | 'lines' | 'ticket' | 'resources' | 'files'>,
   engine: Engine,
@@ -234,9 +233,7 @@ export async function stageLines(
   return staged
 }
 
-/**
- * Writes lines of any name as a file; without resources the table must have the same columns whatever the resources.
- */
+/** Writes lines of any name as a file; without resources the table must have the same columns for all resources. */
 export async function stageTableFile(
   engine: Engine,
   from: Pick<StagedVersion, 'spool' | 'lines' | 'ticket'> & { readonly resources?: Resources },
@@ -271,12 +268,15 @@ const unzstd = promisify(zstdDecompress)
 /** Bodies of records repeat themselves within the smallest window: more effort makes them no smaller. */
 const zstd = { chunkSize: 1 << 18, params: { [constants.ZSTD_c_compressionLevel]: 1 } }
 
-/** A raw file of the lake as it was received. */
+/** Reads a raw file of the lake as it was received. */
 export async function readRaw(root: string, path: string): Promise<Uint8Array> {
   return await unzstd(await readBytes(inLake(root, path)))
 }
 
-/** The bodies as received; those of an unchanged registry are listed again. Gives the entity tags to ask with. */
+/**
+ * Stages the bodies as received, and lists those of an unchanged registry again; returns the entity tags for the next
+ * requests.
+ */
 export async function stageRawFiles(
   version: Pick<StagedVersion, 'ledger' | 'spool' | 'files' | 'date' | 'name'>,
   { raws, wholeSource, tags }: Pick<FinishedPoll, 'raws' | 'wholeSource' | 'tags'>,

@@ -27,22 +27,22 @@ import { changesAsk, registryUrl, stop, type Stopped } from './reading.ts'
 import { readPage } from './bodies.ts'
 import { registryApi, type RegistryInput } from './run.ts'
 
-/** The live files of a registry table, absolute, each once. */
+/** Lists the live files of a registry table, absolute, each once. */
 export function tableFiles(ledger: Ledger, table: string): string[] {
   return [...new Set(liveFiles(ledger, { table }).map((file) => inLake(ledger.root, file.path)))]
 }
 
 const relationOf = (ledger: Ledger, table: string): string => relation(table, tableFiles(ledger, table))
 
-/** Takes the rows of a large answer one by one, each as the values of its columns. */
+/** Reads the rows of a large result one by one, each as the values of its columns. */
 async function eachRow(engine: Engine, sql: string, take: (...values: readonly unknown[]) => void): Promise<void> {
   for await (const { rows, columns } of (await engine.stream(sql)).chunks)
     for (let n = 0; n < rows; n++) take(...columns.map((column) => column[n] ?? null))
 }
 
 /**
- * The newest state of every entity of the named resources; of those that are `filtered`, with what their filters look
- * at.
+ * Reads the newest state of every entity of the named resources; for those that are `filtered`, with the fields of
+ * their filters.
  */
 export async function readHeld(
   ledger: Ledger,
@@ -77,7 +77,7 @@ export async function readHeld(
   return byResource
 }
 
-/** The texts of the named entities. */
+/** Reads the texts of the named entities. */
 export async function readTexts(
   ledger: Ledger,
   engine: Engine,
@@ -102,7 +102,7 @@ export async function readTexts(
 
 const changeFields = { resource: text, path: text, since: real, kind: text, value: orNull(text) }
 
-/** The keys that records of each resource are known to have, and what else was told of its schema. */
+/** Reads the known keys of the records of each resource, and the reported changes of its schema. */
 export async function readKeys(ledger: Ledger, engine: Engine): Promise<Map<string, KnownKeys>> {
   const keysByResource = new Map<string, KnownKeys>()
   const rows = await rowsAs(
@@ -121,7 +121,7 @@ export async function readKeys(ledger: Ledger, engine: Engine): Promise<Map<stri
   return keysByResource
 }
 
-/** How many changes of the schema were told: what the first snapshot showed is none. */
+/** Counts the recorded changes of the schema, without those of the first snapshot. */
 export async function countSchemaChanges(ledger: Ledger, engine: Engine): Promise<number> {
   const [row] = await rowsAs(
     engine,
@@ -132,14 +132,14 @@ export async function countSchemaChanges(ledger: Ledger, engine: Engine): Promis
   return row?.changes ?? 0
 }
 
-/** What the last stored event of every entity said, by `type id`. */
+/** Reads the last stored event of every entity as a hash, by `type id`. */
 export async function readLastEvents(ledger: Ledger, engine: Engine): Promise<Map<string, string>> {
   const sql = registryStatement('last_events', { events: relationOf(ledger, 'events') })
   const rows = await rowsAs(engine, { entity_type: text, entity_id: text, hash: text }, sql)
   return new Map(rows.map(({ entity_type, entity_id, hash }) => [`${entity_type} ${entity_id}`, hash]))
 }
 
-/** The findings on record, each as one text (`findingLine`). */
+/** Reads the findings on record, each as one text (`findingLine`). */
 export async function readFindings(ledger: Ledger, engine: Engine): Promise<Set<string>> {
   const rows = await rowsAs(
     engine,
@@ -160,7 +160,7 @@ const findingFields = {
   offered: orNull(text),
 }
 
-/** The findings of verifies, the oldest first. */
+/** Reads the findings of verifies, oldest first. */
 export async function readVerifyFindings(ledger: Ledger, engine: Engine): Promise<Shaped<typeof findingFields>[]> {
   return await rowsAs(
     engine,
@@ -171,7 +171,7 @@ export async function readVerifyFindings(ledger: Ledger, engine: Engine): Promis
   )
 }
 
-/** What tells one finding apart from every other. */
+/** Returns a text that identifies a finding. */
 export function findingLine({ kind, resource, id, detail, held = null, offered = null }: RecordFinding): string {
   const records = [held, offered].filter((record) => record !== null).map(textHash)
   return [kind, resource, id, detail, ...records].join('\n')
@@ -206,7 +206,7 @@ async function readCounts(ledger: Ledger, engine: Engine, tables: readonly strin
 
 const eventsFields = { type: text, known: flag, op: text, events: count }
 
-/** Stored events by type and operation; `known`: whether this program knows the type. */
+/** Counts stored events by type and operation; `known`: whether this program knows the type. */
 async function readEventCounts(ledger: Ledger, engine: Engine): Promise<EventCount[]> {
   return await rowsAs(engine, eventsFields, registryStatement('event_counts', { events: relationOf(ledger, 'events') }))
 }
@@ -216,16 +216,16 @@ const stepFields = {
   at: real,
   active: count,
   retired: count,
-  /** Since the step before. */
+  /** Products created since the previous step. */
   created: count,
   newlyRetired: count,
   removed: count,
 }
 
-/** The registry's products after one instant. */
+/** The registry's products after one point in time. */
 type UniverseStep = Shaped<typeof stepFields>
 
-/** The products over time, one step for every instant at which something changed; empty where nothing is known. */
+/** Reads the products over time, one step for every time at which something changed; empty if nothing is known. */
 export async function universeSteps(ledger: Ledger): Promise<UniverseStep[]> {
   const paths = tableFiles(ledger, 'history.products')
   if (paths.length === 0) return []
@@ -233,7 +233,10 @@ export async function universeSteps(ledger: Ledger): Promise<UniverseStep[]> {
   return await rowsAs(engine, stepFields, universeSql(paths))
 }
 
-/** Each step, one of a product in a poll, turns one state of it into another; the running sums are the universe. */
+/**
+ * SQL of the products over time: each step, one of a product in a poll, turns one state into another; the running sums
+ * are the universe.
+ */
 function universeSql(paths: readonly string[]): string {
   return `
     WITH step AS (
@@ -266,7 +269,7 @@ export interface RegistryFacts {
   readonly last_snapshot: string | null
   /** Epochs of the feed seen, from 1; 0 before the first snapshot. */
   readonly epoch: number
-  /** The last poll of the feed that came to its tail, ISO text, UTC; null before the first. */
+  /** Time of the last poll of the feed that reached its tail, ISO text, UTC; null before the first. */
   readonly feed_at: string | null
 }
 
@@ -286,7 +289,7 @@ export interface EventCount {
   readonly type: string
   /** Whether this program knows the type. */
   readonly known: boolean
-  /** What happened to the entity, such as `updated`. */
+  /** The change of the entity, such as `updated`. */
   readonly op: string
   readonly events: number
 }
@@ -297,19 +300,19 @@ export interface RegistryLimits {
   readonly per_minute_remaining: number | null
   readonly daily: number | null
   readonly daily_remaining: number | null
-  /** Until when the provider refuses snapshots, ISO text, UTC; null if it does not. */
+  /** Time until which the provider refuses snapshots, ISO text, UTC; null if it does not. */
   readonly snapshots_from: string | null
 }
 
 /** The state of the registry in the lake, for scripts; they rely on the names. */
 export interface RegistryStatus extends RegistryFacts {
-  /** What the last snapshot was put together from; null before the first. */
+  /** Source of the last snapshot; null before the first. */
   readonly last_snapshot_source: 'snapshot' | 'lists' | null
   /** Seconds since the poll of `feed_at`; null before the first. */
   readonly cursor_age: number | null
-  /** Where the feed goes on; null before the first snapshot. */
+  /** Cursor of the feed; null before the first snapshot. */
   readonly cursor: string | null
-  /** Whether the provider's feed has gone on since; null if it was not requested or does not answer. */
+  /** Whether the provider's feed has new events since; null if it was not requested or did not answer. */
   readonly behind: boolean | null
   /** Open records by table. */
   readonly records: Readonly<Record<string, number>>
@@ -324,7 +327,7 @@ export interface RegistryStatus extends RegistryFacts {
 }
 
 /**
- * Reads the state of the registry; `behind`: whether the feed has gone on since the stored cursor. `now` in Unix
+ * Reads the state of the registry; `behind` is whether the feed has new events after the stored cursor. `now` in Unix
  * milliseconds.
  */
 export async function registryStatus(
@@ -366,7 +369,7 @@ export async function registryStatus(
   }
 }
 
-/** How many changes of the schema of registry records were told; null where that cannot be read. */
+/** Counts the recorded changes of the schema of registry records; null if they cannot be read. */
 export async function schemaChanges(ledger: Ledger): Promise<number | null> {
   if (tableFiles(ledger, 'schema_changes').length === 0) return 0
   using engine = await Engine.open(':memory:', { threads: 1 })
@@ -376,7 +379,7 @@ export async function schemaChanges(ledger: Ledger): Promise<number | null> {
 const iso = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())
 
 /**
- * Asks once whether the feed has anything after a cursor; the lake is not touched. Cursors are opaque: none is
+ * Requests once whether the feed has anything after a cursor, without changing the lake. Cursors are opaque and are not
  * compared.
  */
 export async function readFeedAhead(

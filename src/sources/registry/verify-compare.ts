@@ -30,19 +30,19 @@ import type { StoredTexts, RecordFinding } from './history.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import type { WithEngine } from './staging.ts'
 
-/** What an address says now; `unchanged` where that is what it said when it was last found as held. */
+/** The present answer of an address; `unchanged` if it equals the answer that last agreed with the lake. */
 interface SaidNow<T> {
   readonly kind: 'said'
   readonly value: T | 'unchanged'
   readonly etag: string | null
 }
 
-/** What a record's own address says; null: nothing is there. */
+/** The present answer of a record's own address; null if it has no record. */
 type OwnNow = SaidNow<Incoming | null> | Stopped
 
 /**
- * What a list shows, by id; `refused` where the provider does not take that filter or its value, `ignored` where it
- * heeds none.
+ * The present contents of a list, by id; `refused` if the provider does not accept the filter or its value, `ignored`
+ * if it ignores filters.
  */
 type ListNow =
   | SaidNow<ReadonlyMap<string, Incoming>>
@@ -50,15 +50,15 @@ type ListNow =
   | { readonly kind: 'ignored' }
   | Stopped
 
-/** A check, and what addresses said when they were last found as held. */
+/** A check, with the answers that last agreed with the lake. */
 interface Known {
   readonly seen: ReadonlyMap<string, Seen>
   readonly check: Check
 }
 
 /**
- * The asking with the entity tag of what was found as held before, while the lake still holds the same; else without
- * any: the body is wanted.
+ * Adds the entity tag of the answer that last agreed with the lake, if the stored records have not changed since;
+ * otherwise no tag, because the body is needed.
  */
 function tagged(asking: RegistryAsking, storedAnswer?: Known): RegistryAsking {
   const before = storedAnswer?.seen.get(storedAnswer.check.address)
@@ -66,7 +66,7 @@ function tagged(asking: RegistryAsking, storedAnswer?: Known): RegistryAsking {
   return { ...asking, storedAnswer: () => (etag === null ? undefined : { etag }) }
 }
 
-/** Asks a record's own address. */
+/** Requests a record from its own address. */
 export async function askOwn(
   asking: RegistryAsking,
   { resource, id }: { readonly resource: Resource; readonly id: string },
@@ -84,12 +84,12 @@ export async function askOwn(
 }
 
 /**
- * One record that a filter should have kept out is a contradiction; more of them on the first page, and it keeps
- * nothing out.
+ * Number of records on the first page that a filter should have excluded, from which on the filter counts as ignored; a
+ * single one is a contradiction.
  */
 const fewStrangers = 2
 
-/** Whether a record says of itself what the filters ask for; `verified`: and may be in a list at all. */
+/** Whether a record matches the filters by its own fields, and with `verified` may be in a list at all. */
 function meets(resource: Resource, filters: Filters, { text }: Incoming, verified = true): boolean {
   const record = JSON.parse(text) as Fields
   return isShown(resource, filters, verified, (field) => fieldText(resource.fields[field], record))
@@ -123,45 +123,48 @@ export interface Suspect extends RecordFinding {
   readonly check: Check
   /** The address whose answer contradicts the lake. */
   readonly address: string
-  /** Stands for the stored record: equal as long as that does not change. */
+  /** Text that represents the stored record; equal as long as it does not change. */
   readonly state: string
 }
 
 /** The result of a check that was answered. */
 export interface CheckResult {
   readonly kind: 'compared'
-  /** What the answer contradicts. */
+  /** Contradictions between the answer and the lake. */
   readonly suspects: readonly Suspect[]
   /** The entity tag of an answer that contradicts nothing; null if it has none, or contradicts something. */
   readonly etag: string | null
-  /** Whether the answer decides nothing: it is none where one need not be. */
+  /**
+   * Whether the answer decides nothing: the record may be missing, or the provider does not accept, or ignores, the
+   * filter.
+   */
   readonly untold: boolean
 }
 
-/** What checks are compared with. */
+/** The dependencies of comparing checks. */
 export interface Comparing {
   readonly ledger: Ledger
   readonly withEngine: WithEngine
   readonly asking: RegistryAsking
   readonly holding: Holding
   readonly keys: ReadonlyMap<string, KnownKeys>
-  /** Filters that the provider does not heed: `issuers?country`. */
+  /** Filters that the provider ignores, such as `issuers?country`. */
   readonly ignored: Set<string>
   /** Whether as many requests were sent as may be. */
   readonly isSpent: () => boolean
 }
 
-/** A record as an address shows it; null: it is not there. */
+/** A record as an address shows it; null if it is not there. */
 interface Shown {
   readonly resource: Resource
   readonly id: string
   readonly incoming: Incoming | null
 }
 
-/** More contradictions of one list are not looked into one by one: the next run goes on. */
+/** Maximum number of contradictions of one list that are examined one by one; the next run continues. */
 const mostOfList = 50
 
-/** Asks one address again and compares. */
+/** Repeats the request for one address and compares the answer. */
 export async function compareCheck(comparing: Comparing, check: Check): Promise<CheckResult | Stopped> {
   return check.kind === 'record' ? await compareRecord(comparing, check) : await compareList(comparing, check)
 }
@@ -176,7 +179,7 @@ async function compareRecord(comparing: Comparing, check: RecordCheck): Promise<
   if (judged === null) return comparedTo([], answer.etag)
   const suspect = { ...judged, check, address: check.address }
   if (answer.value !== null || storedEntity(comparing, shownRecord)?.open !== true) return comparedTo([suspect])
-  // The list of deployments publishes verified ones only: whether others have an address is not said.
+  // The list of deployments publishes verified ones only; whether others have an address is not documented.
   if (check.resource.name === 'deployments' && storedEntity(comparing, shownRecord)?.verified === false) return untold
   const list = narrowestList(check.resource, check.id, holding)
   const listed = await askList(asking, list, holding.pageLimit)
@@ -200,7 +203,7 @@ function storedEntity({ holding }: Comparing, { resource, id }: Pick<Shown, 'res
   return holding.storedEntities.get(resource.name)?.get(id)
 }
 
-/** What the lake and an address say of one record, where they contradict each other. */
+/** Compares one record of the lake with the answer of an address; null if they agree. */
 async function judge(comparing: Comparing, shownRecord: Shown): Promise<Judged | null> {
   const { resource, id, incoming } = shownRecord
   const entity = storedEntity(comparing, shownRecord)
@@ -250,7 +253,7 @@ async function compareList(comparing: Comparing, check: ListCheck): Promise<Chec
   const odd = [...shownRecords.values()].filter((incoming) => !isAsHeld(comparing, check, incoming)).map(({ id }) => id)
   const suspects: Suspect[] = []
   for (const id of [...absent, ...odd].slice(0, mostOfList)) {
-    // The first one is looked into all the same: the list is not as held.
+    // The first one is examined in any case, because the list differs from the lake.
     if (suspects.length > 0 && comparing.isSpent()) break
     const found = await explain(comparing, check, { resource, id, incoming: shownRecords.get(id) ?? null })
     if (found?.kind === 'stopped') return found
@@ -259,7 +262,7 @@ async function compareList(comparing: Comparing, check: ListCheck): Promise<Chec
   return comparedTo(suspects, answer.etag)
 }
 
-/** Whether a list shows what the lake holds, and may show it. */
+/** Whether a record of a list equals the stored one, and belongs in the list. */
 function isAsHeld(comparing: Comparing, { resource, filters, expected }: ListCheck, incoming: Incoming): boolean {
   const entity = storedEntity(comparing, { resource, id: incoming.id })
   if (entity?.open !== true || entity.hash !== incoming.hash) return false
@@ -270,10 +273,7 @@ function fits(resource: Resource, filters: Filters, incoming: Incoming): boolean
   return meets(resource, filters, incoming, incoming.verified)
 }
 
-/**
- * What is behind a list's odd word on a record: its own address says who is right, or the whole list where there is
- * none.
- */
+/** Finds the cause of an unexpected record in a list: its own address decides, or the whole list if it has none. */
 async function explain(comparing: Comparing, check: ListCheck, shownRecord: Shown): Promise<Suspect | Stopped | null> {
   const { resource, id } = shownRecord
   const ownAnswer = await ownWord(comparing, check, shownRecord)
@@ -299,7 +299,7 @@ async function explain(comparing: Comparing, check: ListCheck, shownRecord: Show
   return { ...both, kind: 'list_disagrees', detail, check, address: check.address }
 }
 
-/** What a record's own address shows, or the whole list of a resource without addresses. */
+/** Requests a record from its own address, or from the whole list if the resource has no addresses. */
 async function ownWord(
   { asking, holding }: Comparing,
   check: ListCheck,

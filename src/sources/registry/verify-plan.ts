@@ -11,15 +11,15 @@ export type Check = RecordCheck | ListCheck
 
 interface Common {
   readonly resource: Resource
-  /** Path and filters; what was found there is remembered by it. */
+  /** Path and filters, under which findings are remembered. */
   readonly address: string
-  /** Stands for what the lake holds of it: the same as long as that does not change. */
+  /** Text that represents the stored records; equal as long as they do not change. */
   readonly digest: string
   /** About how many requests it takes. */
   readonly requests: number
 }
 
-/** A record by its own address; one that is gone has to be gone there, too. */
+/** A record by its own address; one that is gone must be gone there, too. */
 export interface RecordCheck extends Common {
   readonly kind: 'record'
   readonly id: string
@@ -29,35 +29,42 @@ export interface RecordCheck extends Common {
 export interface ListCheck extends Common {
   readonly kind: 'list'
   readonly filters: Filters
-  /** What it has to show, by what the lake holds. */
+  /** Ids that it must show, according to the lake. */
   readonly expected: ReadonlySet<string>
 }
 
-/** What an address said when it was last found as held: its entity tag, and what was held then. */
+/**
+ * The answer of an address that last agreed with the lake: its time, its entity tag, and the state of the stored
+ * records.
+ */
 export interface Seen {
   readonly at: Micros
   readonly etag: string | null
   readonly digest: string
 }
 
-/** What the lake holds, to choose from. */
+/** The contents of the lake from which checks are chosen. */
 export interface Holding {
   readonly resources: readonly Resource[]
   readonly storedEntities: StoredEntities
   readonly seenLists: ReadonlyMap<string, Seen>
   /**
-   * When an address was last requested, whatever came of it: what never comes out as held keeps nobody else waiting.
+   * Time of the last request to each address, whatever its result, so that an address that never agrees delays no
+   * others.
    */
   readonly tried: ReadonlyMap<string, Micros>
   readonly pageLimit: number
 }
 
-/** A list whose filter picks out a single record says what its own address says: so many of a filter are enough. */
+/**
+ * Number of lists per filter that are enough if the filter selects single records, because such a list repeats the
+ * record's own address.
+ */
 const fewLists = 3
 /** A sample has no room for longer lists. */
 const sampleShare = 0.2
 
-/** The filters of a resource whose field is known, with its name. */
+/** Returns the filters of a resource whose field is known, with its name. */
 export function filterFields({ fields, filters }: Resource): readonly (readonly [filter: string, field: string])[] {
   return filters.flatMap((filter) => {
     const found = Object.entries(fields).find(([name, { keys }]) => name === filter || keys.includes(filter))
@@ -66,9 +73,9 @@ export function filterFields({ fields, filters }: Resource): readonly (readonly 
 }
 
 /**
- * Whether a list with these filters shows a record: that of deployments publishes verified ones only, and filters
- * compare some fields without regard to case; which, no list says. `valueOf`: what the field of a filter says, by its
- * place too.
+ * Whether a list with these filters shows a record. The list of deployments publishes verified ones only, and filters
+ * ignore case in some fields, which no list reveals. `valueOf` returns the record's value in the field of a filter,
+ * whose position is also given.
  */
 export function isShown(
   resource: Resource,
@@ -84,8 +91,8 @@ export function isShown(
 }
 
 /**
- * Chooses within the budget (null: everything): in turn from the records and the lists of each resource, never asked or
- * longest ago first. What was found as held since `begun` is done.
+ * Chooses checks within the budget (null for everything), in turn from the records and the lists of each resource:
+ * those never requested or longest ago first. What has agreed since `begun` is done.
  */
 export function chooseChecks(
   holding: Holding,
@@ -104,7 +111,7 @@ export function chooseChecks(
   return { checks, held: checksPossible }
 }
 
-/** Never requested or longest ago first; those of one age in an order that follows no id. */
+/** Orders checks: those never requested or longest ago first; those of one age independently of their ids. */
 function byAge(
   checks: readonly Check[],
   { seenLists: seen, tried }: Pick<Holding, 'seenLists' | 'tried'>,
@@ -113,7 +120,7 @@ function byAge(
   const ages = checks.flatMap((check) => {
     const found = seen.get(check.address)?.at ?? 0
     const triedAt = tried.get(check.address) ?? 0
-    // What contradicted at the very instant at which this round began was requested by the round before.
+    // A contradiction at the very time at which this round began belongs to the round before.
     const isDone = found >= begun || triedAt > begun
     return isDone ? [] : [{ check, at: Math.max(found, triedAt), place: textHash(check.address) }]
   })
@@ -141,7 +148,7 @@ function listChecks(resource: Resource, holding: Holding): ListCheck[] {
   return [listOf(resource, {}, shown, holding), ...several, ...single]
 }
 
-/** The lists by each filter of a resource, one for each value that can be asked for. */
+/** Returns the lists for each filter of a resource, one for each value that can be requested. */
 function filteredLists(resource: Resource, shown: readonly StoredEntity[], holding: Holding): ListCheck[][] {
   return filterFields(resource).map(([filter], place) =>
     [...Map.groupBy(shown, ({ fields }) => fields?.[place] ?? null)].flatMap(([value, entitiesOfPlace]) =>
@@ -150,7 +157,10 @@ function filteredLists(resource: Resource, shown: readonly StoredEntity[], holdi
   )
 }
 
-/** The list that shows a record with the fewest others, by what the lake holds; the whole one where no filter fits. */
+/**
+ * Returns the list that shows a record with the fewest others, according to the lake; the whole list if no filter
+ * matches.
+ */
 export function narrowestList(resource: Resource, id: string, holding: Holding): ListCheck {
   const shown = listed(resource, holding)
   const fitting = filteredLists(resource, shown, holding).flatMap((lists) =>
@@ -160,7 +170,7 @@ export function narrowestList(resource: Resource, id: string, holding: Holding):
   return narrowest ?? listOf(resource, {}, shown, holding)
 }
 
-/** What lists show: the list of deployments publishes verified ones only. */
+/** Returns the entities that lists show: the list of deployments publishes verified ones only. */
 function listed({ name }: Resource, { storedEntities }: Holding): StoredEntity[] {
   const open = [...(storedEntities.get(name)?.values() ?? [])].filter((entity) => entity.open)
   return name === 'deployments' ? open.filter(({ verified }) => verified) : open
@@ -188,12 +198,12 @@ function listOf(
   }
 }
 
-/** How a list is named to people: its path and its filters. */
+/** Names a list for people, by its path and its filters. */
 export function listAddress({ path }: Resource, filters: Filters): string {
   const query = new URLSearchParams(filters).toString()
   return query === '' ? path : `${path}?${query}`
 }
 
-/** What the lake holds of a record as one text: equal as long as nothing of it changes. */
+/** Returns a text that represents the stored record; equal as long as it does not change. */
 export const stateOf = (entity: StoredEntity | undefined): string =>
   entity?.open === true ? (entity.hash ?? '') : 'gone'

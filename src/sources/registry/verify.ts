@@ -32,15 +32,15 @@ export interface ListedFinding {
   readonly resource: string
   /** The registry's id of the record. */
   readonly record: string
-  /** In words. */
+  /** Description in words. */
   readonly detail: string
   /** The stored record that is contradicted, as JSON text; null if there is none. */
   readonly held: string | null
   /** The provider's record that contradicts it, as JSON text; null if there is none. */
   readonly offered: string | null
-  /** When it was found, microseconds. */
+  /** Time at which it was found, microseconds. */
   readonly found_at: Micros
-  /** When a person acknowledged it, microseconds; null if nobody has. */
+  /** Time at which a person acknowledged it, microseconds; null if nobody has. */
   readonly acknowledged_at: Micros | null
   /** The reason that the person gave; null if nobody has acknowledged it. */
   readonly why: string | null
@@ -48,16 +48,16 @@ export interface ListedFinding {
   readonly settled: boolean
 }
 
-/** The name of a finding for people: another one for each offered record. */
+/** Returns the name of a finding for people; it differs for each offered record. */
 const findingId = (finding: RecordFinding): string => sha256(findingLine(finding)).slice(0, 12)
 
-/** The acknowledgements of findings, by ids of the findings. */
+/** Reads the acknowledgements of findings, by ids of the findings. */
 function acceptedFindings(ledger: Ledger): Map<string, { readonly at: Micros; readonly why: string }> {
   const rows = storedStates(ledger, acceptedPrefix, shape({ why: text }))
   return new Map(rows.map(({ key, value, at }) => [key, { at, why: value.why }]))
 }
 
-/** Whether there is something to look at: nobody took note, and no later state of the record settles it. */
+/** Whether the finding needs attention: it was not acknowledged, and no later state of the record resolves it. */
 export function isOpenFinding({
   acknowledged_at,
   settled,
@@ -68,7 +68,7 @@ export function isOpenFinding({
 /** Kinds that a later state of the record in the lake settles. */
 const settling: ReadonlySet<string> = new Set(['lost_event', 'wrong_retirement', 'silent_change'])
 
-/** Lists what verifies found in these resources (null: all), the oldest first. */
+/** Lists the findings of verifies in these resources (null: all), oldest first. */
 export async function listFindings(ledger: Ledger, resources: readonly string[] | null): Promise<ListedFinding[]> {
   if (tableFiles(ledger, 'registry_findings').length === 0) return []
   using engine = await Engine.open(':memory:', { threads: 1 })
@@ -85,18 +85,18 @@ export async function listFindings(ledger: Ledger, resources: readonly string[] 
   })
 }
 
-/** What can come of a check: nothing, not yet (the feed has news of it), nobody can say, or a kind of finding. */
+/** Results of a check: agreement, pending (the feed has news of it), undecidable, or a kind of finding. */
 const registryResults = [...verifyKinds, 'pending', 'untold', 'identical'] as const
 
 /** The result of one check. */
 type RegistryResult = (typeof registryResults)[number]
 
-/** A finding as scripts read it, with the address that said so. */
+/** A finding for scripts, with the address whose answer showed it. */
 interface RegistryFinding extends Required<RecordFinding> {
   readonly address: string
 }
 
-/** What scripts read; names are relied on. */
+/** The result of a verify for scripts, which depend on the names. */
 export interface RegistryVerified extends Ended {
   /** Id of the run. */
   readonly run: string
@@ -120,7 +120,7 @@ export interface RegistryVerified extends Ended {
   readonly failures: readonly { readonly address: string; readonly reason: string }[]
 }
 
-/** The error that a verify of the registry ends with; null where the provider says what the lake holds. */
+/** Returns the error with which a verify of the registry ends; null if the provider agrees with the lake. */
 export function registryVerdict(summary: RegistryVerified): LakeError | null {
   const { findings, failures } = summary
   const next =
@@ -133,11 +133,11 @@ export function registryVerdict(summary: RegistryVerified): LakeError | null {
   ])
 }
 
-/** What a verify of the registry is told. */
+/** The input of a verify of the registry. */
 interface RegistryVerifyInput extends RegistryInput {
   /** Names of resources; null: all. */
   readonly names: readonly string[] | null
-  /** The most requests; null: everything that the lake holds. */
+  /** Maximum number of requests; null for everything in the lake. */
   readonly budget: number | null
 }
 
@@ -149,8 +149,8 @@ const mostFailures = 5
 const eventDelayMs = 180_000
 
 /**
- * Asks again for records by their own addresses and for lists by their filters, and compares with what snapshots and
- * feed gave. What differs though the feed has no word of it is put on record; nothing held is changed.
+ * Requests records by their own addresses and lists by their filters again, and compares them with the results of
+ * snapshots and feed. A difference without any event in the feed is recorded; stored data do not change.
  */
 export async function verifyRegistry(input: RegistryVerifyInput, deps: RegistryDeps): Promise<RegistryVerified> {
   return await connectRegistry({ name: 'registry verify', lock: 'verify' }, input, deps, async (run) => {
@@ -203,7 +203,7 @@ interface VerifyCourse {
   /** Acknowledged findings that were found again, by their lines. */
   readonly accepted: Set<string>
   readonly failures: FailedAddress[]
-  /** How far the feed was read on, and the records (`resource id`) of which it has news. */
+  /** Position in the feed, and the records (`resource id`) with new events. */
   readonly feed: { cursor: string; readonly news: Set<string> }
   /** Checks that were answered. */
   verified: number
@@ -211,7 +211,7 @@ interface VerifyCourse {
   failedInRow: number
 }
 
-/** The course of a verify before its first answer. */
+/** Creates the course of a verify before its first answer. */
 function newCourse(cursor: string): VerifyCourse {
   return {
     results: noneOf(registryResults),
@@ -225,7 +225,7 @@ function newCourse(cursor: string): VerifyCourse {
 }
 
 const seenKey = 'registry.seen.'
-/** Where the state keeps when an address was requested whose answer was not what the lake holds. */
+/** Prefix of the state's keys for the last request to an address whose answer did not agree with the lake. */
 const triedKey = 'registry.tried.'
 const seenShape = shape({ etag: orNull(text), digest: text })
 
@@ -282,7 +282,7 @@ interface Asked {
   readonly suspects: Suspect[]
   /** Answered without deciding anything. */
   readonly untold: SoundCheck[]
-  /** Why the portion ended early; null if it did not. */
+  /** Reason for ending the portion early; null if it did not. */
   stopped: Stopped | null
 }
 
@@ -292,7 +292,7 @@ async function workPortion(verifying: Verifying, checks: readonly Check[]): Prom
   const judged = askedChecks.stopped === null ? await judge(verifying, askedChecks.suspects) : null
   const stopped = askedChecks.stopped ?? (judged?.kind === 'stopped' ? judged : null)
   const found = judged?.kind === 'judged' ? judged : { found: [], sound: [], checks: 0 }
-  // What differs and was not judged yet is requested again by the next run of this round.
+  // Differences that were not judged yet are requested again by the next run of this round.
   const unjudged = new Set(stopped === null ? [] : askedChecks.suspects.map(({ check }) => check))
   const tried = askedChecks.tried.filter((check) => !unjudged.has(check))
   await keep(verifying, { tried, sound: [...askedChecks.sound, ...askedChecks.untold, ...found.sound] }, found.found)
@@ -327,13 +327,14 @@ async function askAll({ comparing, course }: Verifying, checks: readonly Check[]
 interface Judged extends Pick<Asked, 'sound'> {
   readonly kind: 'judged'
   readonly found: readonly Suspect[]
-  /** How many checks came to an end here. */
+  /** Number of checks that were completed. */
   readonly checks: number
 }
 
 /**
- * Tells findings from what the lake has not heard yet: the feed is read on from where the lake stands, and what it has
- * news of is no finding. A real provider is given the time that its events take, then asked again.
+ * Separates findings from changes that the lake has not received yet: reads the feed from the lake's position, and
+ * drops suspects with new events there. A real provider gets the time that its events need, and is then requested
+ * again.
  */
 async function judge(verifying: Verifying, suspects: readonly Suspect[]): Promise<Judged | Stopped> {
   const { run, course } = verifying
@@ -373,7 +374,7 @@ async function withoutNews({ run: { asking, input }, course: { feed } }: Verifyi
   return suspects.filter(({ resource, id }) => !feed.news.has(`${resource} ${id}`))
 }
 
-/** Remembers what was requested and found as held, and puts what was not on record, each finding once. */
+/** Records the requests and the agreeing answers, and each finding that is not on record, once. */
 async function keep(
   { run, course }: Verifying,
   { tried, sound }: Pick<Asked, 'tried' | 'sound'>,
@@ -438,7 +439,7 @@ async function stageFindings({ connection, withEngine, id }: RegistryRun, ticket
   return await withEngine(async (engine) => await stageTableFile(engine, { spool, lines, ticket }, file))
 }
 
-/** A suspect as a finding. */
+/** Converts a suspect to a finding. */
 function withoutCheck({ kind, resource, id, detail, held = null, offered = null }: Suspect): Required<RecordFinding> {
   return { kind, resource, id, detail, held, offered }
 }

@@ -41,7 +41,7 @@ setCompressionCodec(CompressionType.LZ4_FRAME, { encode: notWritten, decode: unp
 setCompressionCodec(CompressionType.ZSTD, {
   encode: notWritten,
   decode: (bytes: Uint8Array, size: number) => {
-    // A copy, for numbers must begin at a multiple of their size.
+    // A copy, because numbers must be aligned to their size.
     const unpacked = new Uint8Array(zstdDecompressSync(bytes, { maxOutputLength: size }))
     if (unpacked.length !== size) throw new RangeError(`zstd: ${unpacked.length} bytes instead of ${size}`)
     return unpacked
@@ -104,7 +104,7 @@ function cellsOf(column: Column<unknown>, spelling: Spelling | null, path: strin
   }
 }
 
-/** What a whole file ends with; a stream has an end of its own. */
+/** Last bytes of a complete file; a stream has a different end. */
 const fileEnd = Buffer.from('ARROW1')
 const streamEnd = Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0])
 
@@ -140,12 +140,12 @@ function brokenFile(path: string, error: unknown): LakeError {
   })
 }
 
-/** The name of a type for people. */
+/** Returns the name of a type for people. */
 function nameOf({ typeId }: DataType): string {
   return Object.entries(Type).find(([, id]) => id === typeId)?.[0] ?? `type ${typeId}`
 }
 
-/** How the values of a type are spelt; null for types that are no value of a series. */
+/** Returns the formatter for values of a type; null for types that cannot be a value of a series. */
 function spellingOf(type: DataType): Spelling | null {
   switch (type.typeId) {
     case Type.Null:
@@ -196,7 +196,7 @@ function timestampText(count: bigint, unit: number, zone: string): string {
   return instantText(((count - rest) / perMicro) * micros, rest, zone)
 }
 
-/** The text of an instant; nanoseconds that are no microseconds stand behind it, and whoever reads it refuses them. */
+/** Formats a timestamp; nanoseconds below a microsecond are appended, so that the reader refuses them. */
 function instantText(micros: bigint, nanos: bigint, zone: string): string {
   const fraction = ((micros % 1_000_000n) + 1_000_000n) % 1_000_000n
   const date = new Date(Number((micros - fraction) / 1000n))
@@ -205,7 +205,7 @@ function instantText(micros: bigint, nanos: bigint, zone: string): string {
   return `${date.toISOString().slice(0, -5)}.${String(fraction).padStart(6, '0')}${rest}${zone}`
 }
 
-/** A scaled integer as a decimal, every digit. */
+/** Formats a scaled integer as a decimal with every digit. */
 function decimalText(scaled: bigint, scale: number): string {
   if (scale <= 0) return String(scaled * 10n ** BigInt(-scale))
   const digits = String(scaled < 0n ? -scaled : scaled).padStart(scale + 1, '0')
@@ -245,7 +245,7 @@ function jsonCell(value: unknown, spell: Spelling | null): string {
   return value === null || value === undefined ? 'null' : (spell?.(value) ?? 'null')
 }
 
-/** The type of the values behind indices or runs. */
+/** Returns the type of the values behind indices or runs. */
 function innerOf(type: DataType): DataType {
   if (type.typeId === Type.Dictionary) return innerOf(type.dictionary)
   return type.typeId === Type.RunEndEncoded ? innerOf(type.children[1].type) : type

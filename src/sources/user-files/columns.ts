@@ -11,27 +11,27 @@ export interface ColumnReading {
   readonly flag: string
   readonly sql: Sql
   readonly bad: Sql
-  /** What stands in the file. */
+  /** SQL of the value in the file. */
   readonly raw: Sql
-  /** SQL of what was wanted instead. */
+  /** SQL of the expected value. */
   readonly wanted: Sql
 }
 
 /** A column of the user's files. */
 export interface Source {
   readonly column: string
-  /** DuckDB's type; JSON where the files are JSON. */
+  /** DuckDB's type; JSON if the files are JSON. */
   readonly type: string
   readonly json: boolean
-  /** The text that stands for a missing value. */
+  /** The text that means a missing value. */
   readonly nullText?: string | undefined
 }
 
-/** How many of a unit are a second. */
+/** Units per second. */
 const perSecond = { s: 1n, ms: 1000n, us: 1_000_000n, ns: 1_000_000_000n } as const
 
 type Clock = Pick<SourceMapping, 'zone' | 'unit' | 'ambiguous' | 'timestamp'> & {
-  /** Whether a bare date names a day of the calendar, in whatever zone it lies. */
+  /** Whether a bare date names a day of the calendar, in any zone. */
   readonly label?: boolean
 }
 
@@ -41,7 +41,7 @@ const numbers = /^(?:DOUBLE|FLOAT|DECIMAL)/
 const roundedByEngine = /^(?:U?HUGEINT$|DECIMAL\((?:1[6-9]|[23]\d),)/
 const nested = /^(?:STRUCT|MAP|JSON)|\]$/
 
-/** SQL of what stands in a column. */
+/** SQL of the value in a column. */
 export const rawOf = ({ column, json }: Source): Sql =>
   json ? `json_extract(json, ${quote(`$.${JSON.stringify(column)}`)})` : quoteName(column)
 
@@ -52,19 +52,22 @@ const textOf = (source: Source): Sql | null =>
 const zoned = (text: Sql): Sql => `regexp_matches(${text}, ':[0-9.]+ *([+-]|[A-Za-z])')`
 const dashed = (text: Sql): Sql => `(contains(${text}, '-') OR contains(${text}, '/'))`
 
-/** How an instant is spelt: 0 without a zone, 1 with one, 2 as a number; only texts can be of several kinds. */
+/**
+ * SQL of the spelling of a timestamp: 0 without a zone, 1 with one, 2 as a number; null if the column is not text,
+ * which alone can be of several kinds.
+ */
 export function spellingSql(source: Source): Sql | null {
   const text = textOf(source)
   return text && `CASE WHEN length(${text}) <> 10 AND ${zoned(text)} THEN 1 WHEN ${dashed(text)} THEN 0 ELSE 2 END`
 }
 
-/** An instant in microseconds, NULL for what is none; `last`: a bare date counts from its end. */
+/** SQL of a timestamp in microseconds, NULL if it is invalid; with `last` a bare date counts from its end. */
 function instantOf(source: Source, { zone = 'UTC', unit, label = false, ambiguous }: Clock, last: boolean): Sql {
   const raw = rawOf(source)
   const local = (stamp: Sql): Sql => (zone === 'UTC' ? `epoch_us(${stamp})` : localTimeSql(stamp, zone, ambiguous))
   const dated = (date: Sql): Sql => {
     const stamp = `CAST(${date}${last ? ' + 1' : ''} AS TIMESTAMP)`
-    // A day begins somewhere even if its midnight does not exist.
+    // A day has a beginning even if its midnight does not exist.
     return label || zone === 'UTC' ? `epoch_us(${stamp})` : `epoch_us(timezone(${quote(zone)}, ${stamp}))`
   }
   const counted = (x: Sql): Sql => (unit === undefined ? 'CAST(NULL AS BIGINT)' : countedSql(x, unit))
@@ -88,7 +91,7 @@ const dayMicros = 86_400_000_000
 
 /**
  * SQL of a local time in microseconds; NULL if the zone's clock never shows it, or shows it twice and `ambiguous` does
- * not say which is meant. The offsets of the zone a day and a half before and after give the two candidates.
+ * not decide. The offsets of the zone a day and a half before and after give the two candidates.
  */
 function localTimeSql(stamp: Sql, zone: string, ambiguous: SourceMapping['ambiguous']): Sql {
   const offset = (at: Sql): Sql => `(epoch_us(timezone(${quote(zone)}, make_timestamptz(${at}))) - (${at}))`
@@ -111,15 +114,15 @@ function countedSql(x: Sql, unit: keyof typeof perSecond): Sql {
   return `CASE WHEN TRY_CAST(${us} AS BIGINT) = ${us} THEN TRY_CAST(${us} AS BIGINT) END`
 }
 
-/** Years of which a lake holds instants: microseconds of others are no exact numbers. */
+/** Years in which timestamps are stored; in other years, microseconds are not exact numbers. */
 const years = { first: 1700, last: 2199 }
 const firstMicros = Date.UTC(years.first, 0, 1) * 1000
 const endMicros = Date.UTC(years.last + 1, 0, 1) * 1000
 
 /**
- * The reading of an instant of some role: `mark` in whole seconds, all others in microseconds. A bare date names a
- * whole day: as the start of an interval it counts from the day's beginning, everywhere else from the day's end.
- * Otherwise the close of a day would be known before the day began.
+ * Builds the reading of a timestamp for some purpose: `mark` in whole seconds, all others in microseconds. A bare date
+ * names a whole day: as the start of an interval it counts from the day's beginning, otherwise from the day's end, so
+ * that the close of a day is not known before the day begins.
  */
 export function readInstant(name: string, flag: string, source: Source, clock: Clock): ColumnReading {
   const isMark = name === 'mark'
@@ -143,7 +146,7 @@ export function readInstant(name: string, flag: string, source: Source, clock: C
   }
 }
 
-/** The reading of a word: a column, or what `=` gives for all. */
+/** Builds the reading of a word: a column, or the constant after `=`. */
 export function readWord(name: string, source: Source): ColumnReading {
   const raw = rawOf(source)
   const sql = textOf(source) ?? `CAST(${raw} AS VARCHAR)`
@@ -151,13 +154,13 @@ export function readWord(name: string, source: Source): ColumnReading {
   return { name, flag: name, raw, sql, bad: `(${bad} OR ${sql} = '')`, wanted: `'a name'` }
 }
 
-/** The number in a column, NULL where it is null or none. */
+/** SQL of the number in a column; NULL if it is null or not a number. */
 function numberOf(source: Source): Sql {
   const raw = rawOf(source)
   const text = textOf(source)
   if (text !== null) {
     const number = `TRY_CAST(${text} AS DOUBLE)`
-    // Some interfaces write numbers as texts; DuckDB reads `1_000` as a number, nobody else does.
+    // Some interfaces write numbers as texts; only DuckDB reads `1_000` as a number.
     const plain = `NOT contains(${text}, '_')`
     const isOne = source.json ? `json_type(${raw}) IN ('UBIGINT', 'BIGINT', 'DOUBLE', 'VARCHAR') AND ${plain}` : plain
     return `CASE WHEN ${isOne} AND NOT (${isNull(source)}) AND isfinite(${number}) THEN ${number} END`
@@ -167,18 +170,21 @@ function numberOf(source: Source): Sql {
   return integers.test(source.type) ? `CAST(${raw} AS DOUBLE)` : 'CAST(NULL AS DOUBLE)'
 }
 
-/** SQL of whether a value is missing: null, no such key, or the text that stands for it. */
+/** SQL condition for a missing value: null, an absent key, or the text that means a missing value. */
 function isNull(source: Source): Sql {
   const { nullText, json } = source
   const plain = json ? `coalesce(json_type(${rawOf(source)}) = 'NULL', true)` : `${rawOf(source)} IS NULL`
   return nullText === undefined ? plain : `(${plain} OR coalesce(trim(${textOf(source)}) = ${quote(nullText)}, false))`
 }
 
-/** What DuckDB takes for JSON and no other reader does, outside of texts: NaN, Infinity, a comma before a bracket. */
+/**
+ * Pattern for text, outside of strings, that DuckDB accepts as JSON and other readers do not: NaN, Infinity, a comma
+ * before a bracket.
+ */
 const looseJson = String.raw`[iI][nN][fF]|[nN][aA][nN]|,\s*[}\]]`
 const textsInJson = String.raw`"(?:\\.|[^"\\])*"`
 
-/** SQL of a JSON text, NULL if another reader than DuckDB would refuse it. */
+/** SQL of a JSON text; NULL if a reader other than DuckDB would refuse it. */
 function strictJsonSql(text: Sql): Sql {
   const bare = `regexp_replace(${text}, ${quote(textsInJson)}, '""', 'g')`
   return (
@@ -187,7 +193,7 @@ function strictJsonSql(text: Sql): Sql {
   )
 }
 
-/** A value that is an object or a list, as JSON text; NULL where it is none. */
+/** SQL of an object or a list as JSON text; NULL for other values. */
 function nestedOf(source: Source): Sql {
   const raw = rawOf(source)
   if (source.json)
@@ -207,14 +213,17 @@ function beyondOf(source: Source): Sql {
     THEN ${sign} || ${digits} END`
 }
 
-/** Whether a column may hold integers that no double is. */
+/** Whether a column may contain integers that a double cannot represent. */
 function mayBeBeyond({ json, type }: Source): boolean {
   if (json || type === 'VARCHAR' || /BIGINT|HUGEINT/.test(type)) return true
   const [, precision = '0', scale = '0'] = /^DECIMAL\((\d+),(\d+)\)$/.exec(type) ?? []
   return Number(precision) - Number(scale) >= 16
 }
 
-/** The readings of the value: `v`, `o` where the column may hold any, `extra` where it may hold large integers. */
+/**
+ * Returns the readings of the value: `v`, `o` if the column may contain nested values, `extra` if it may contain large
+ * integers.
+ */
 export function readValue(source: Source): ColumnReading[] {
   const number = numberOf(source)
   const nestedSql = nestedOf(source)
@@ -238,7 +247,7 @@ export function readValue(source: Source): ColumnReading[] {
   ]
 }
 
-/** The readings of a value of several parts: one object. */
+/** Builds the readings of a value of several parts: one object. */
 export function readComponents(sources: readonly Source[]): ColumnReading[] {
   const cell = (source: Source): Sql =>
     mayBeBeyond(source)

@@ -31,23 +31,23 @@ interface Taking {
   readonly root: string
   readonly catalogue: Catalogue
   readonly path: string
-  /** Nothing is drafted where the lake is not of this version any more. */
+  /** Version on which the draft depends: if the lake has a newer one, nothing is drafted. */
   readonly of?: number
 }
 
-/** What was read, and what the lake is to keep of it. */
+/** The rows that were read, and the row that the lake stores about them. */
 interface Given {
   readonly rows: ImportedRows
   readonly row: OwnRow
-  /** Whether that is kept in any case, not only where points come. */
+  /** Whether that row is stored in any case, or only together with points. */
   readonly renewed?: boolean
 }
 
-/** What of the rows is one series, of one export where there are several. */
+/** The part of the rows that belongs to one series, and to one export if there are several. */
 interface Portion extends Readonly<Record<Word, string | null>> {
   readonly day: Instant | null
   readonly points: number
-  /** How many values are -0.0. */
+  /** Number of values that are -0.0. */
   readonly zeros: number
   readonly first: Instant
   readonly last: Instant
@@ -83,8 +83,8 @@ interface ImportOutcome {
 }
 
 /**
- * Has rows read in an engine of their own, compares them with what is held and commits what is new: of a verify nothing
- * but differences. What has nothing new makes no version.
+ * Reads rows in an engine of their own, compares them with the stored points and commits what is new; a verify commits
+ * only differences. Without news there is no version.
  */
 export async function takeRows(taking: Taking, read: (engine: Engine) => Promise<Given>): Promise<ImportOutcome> {
   const { run, deps, root, of } = taking
@@ -108,7 +108,7 @@ export async function takeRows(taking: Taking, read: (engine: Engine) => Promise
   return { rows: imported.rows, done, version }
 }
 
-/** What the lake keeps of it with the values of each dimension that there are. */
+/** Adds the values of each dimension that occur in the rows to the stored row. */
 function withDimensions(row: OwnRow, portions: readonly Portion[]): OwnRow {
   const all = (values: readonly string[], name: Word): string[] => [
     ...new Set([...values, ...portions.flatMap((portion) => portion[name] ?? [])]),
@@ -118,7 +118,7 @@ function withDimensions(row: OwnRow, portions: readonly Portion[]): OwnRow {
   return { ...row, currencies, exchanges, networks: all(row.networks, 'network') }
 }
 
-/** The series that the rows are, and from where to where each goes. */
+/** Finds the series in the rows, with the range of each. */
 async function portionsOf(engine: Engine, rows: ImportedRows): Promise<Portion[]> {
   const { keys, columns, constants, interval, mapping } = rows
   const start = startOf(mapping, interval)
@@ -148,7 +148,7 @@ function startOf({ timestamp }: SourceMapping, interval: Interval): string {
   return timestamp === 'interval_end' ? stepSql('mark', interval, -1) : 'mark'
 }
 
-/** The rows to import and what the lake is to keep of them. */
+/** The rows to import, and the row that the lake stores about them. */
 interface ImportSource {
   /** Job of the run: of a verify nothing but differences are drafted. */
   readonly job: string
@@ -157,7 +157,7 @@ interface ImportSource {
   readonly path: string
   readonly rows: ImportedRows
   readonly row: OwnRow
-  /** Whether `row` is kept in any case, not only where points come. */
+  /** Whether `row` is stored in any case, or only together with points. */
   readonly renewed: boolean
   readonly during: During | undefined
 }
@@ -180,7 +180,7 @@ async function draftImport(
     revisable: endpoint.revisable ? (isDated(rows) ? ('told' as const) : ('observed' as const)) : undefined,
     bodies,
   }
-  // The rows are staged as starts already.
+  // The rows are staged as interval starts already.
   const how = { timestamp: 'interval_start', weekStart: storedWeekStart(ledger), during } as const
   const staged = await convertBeside(beside, [part], [part], { ...how, reader: readerOf(rows, named) })
   const differences = differingIn(ledger, standing, staged)
@@ -227,7 +227,10 @@ async function draftImport(
 /** Whether the files date each value themselves. */
 const isDated = ({ keys, columns }: ImportedRows): boolean => columns.has('computed') || keys.includes('day')
 
-/** One body a series, and a day where each file is an export of one; the portions by the names of the bodies. */
+/**
+ * Builds one body per series, and per day if each file is an export of one; returns the portions by the names of the
+ * bodies.
+ */
 function bodiesOf(
   { ledger, run, ticket }: Pick<ConversionDeps, 'ledger' | 'run' | 'ticket'>,
   { path, rows, row }: Pick<ImportSource, 'path' | 'rows' | 'row'>,
@@ -235,7 +238,8 @@ function bodiesOf(
 ) {
   const now = Math.floor(ticket.committed_at / 1_000_000)
   const { revisable, vintage } = row.mapping
-  // Vintages go where their source dates them, whenever they come; features follow from what the lake stores.
+  // Vintages are stored at the time by which their source dates them, whenever they arrive; features follow from stored
+  // data.
   const judged = path.startsWith(ownPrefix) && isDated(rows) && revisable !== true && vintage === undefined
   const all = portions.map((portion, i) => {
     const { asset, currency, exchange, network } = portion
@@ -268,7 +272,9 @@ function bodiesOf(
   return { bodies, standing, named: new Map(all.map(({ request, portion }) => [request, portion])) }
 }
 
-/** What the files tell of each series: all between their first and last row, but for what is missing there. */
+/**
+ * Builds the coverage of each series by the files: everything between their first and last row, except missing points.
+ */
 function coverageOf(
   requested: readonly Body[],
   bodies: readonly BodyResult[],
@@ -290,7 +296,7 @@ function coverageOf(
   })
 }
 
-/** What of a window lies on days from Monday to Friday, UTC. */
+/** Returns the parts of a window on days from Monday to Friday, UTC. */
 function withoutWeekends(window: Window): Window[] {
   const first = floor(window.since, '1w')
   const weekends = Array.from({ length: count(first, window.until, '1w') }, (_, n): Window => {

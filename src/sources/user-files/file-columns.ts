@@ -6,18 +6,20 @@ export interface FileColumn {
   readonly name: string
   /** DuckDB's type. */
   readonly type: string
-  /** Why the values of this column cannot be read as they stand; an error only if the mapping uses the column. */
+  /**
+   * Reason for which the values of this column cannot be read exactly; an error only if the mapping uses the column.
+   */
   readonly unreadable?: LakeError
 }
 
-/** The refusal of one column of one file. */
+/** Builds the refusal of one column of one file. */
 export function refuseColumn(file: string, column: string, expected: string, got: string, next: string): LakeError {
   return usage(`${file}: column ${column}`, { expected, got, next })
 }
 
 const signed = ['TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT']
 const integers = new Set([...signed, 'UTINYINT', 'USMALLINT', 'UINTEGER', 'UBIGINT', 'HUGEINT', 'UHUGEINT'])
-/** Types of which each value is a double. */
+/** Types whose values are all representable as doubles. */
 const doubles = new Set(['TINYINT', 'SMALLINT', 'INTEGER', 'UTINYINT', 'USMALLINT', 'UINTEGER', 'FLOAT', 'DOUBLE'])
 const micros = new Set(['TIMESTAMP_S', 'TIMESTAMP_MS', 'TIMESTAMP'])
 const instants = new Set([...micros, 'TIMESTAMP_NS', 'TIMESTAMP WITH TIME ZONE', 'DATE'])
@@ -25,8 +27,8 @@ const instants = new Set([...micros, 'TIMESTAMP_NS', 'TIMESTAMP WITH TIME ZONE',
 const isDecimal = (type: string): boolean => type.startsWith('DECIMAL')
 
 /**
- * The type that holds each value of all these types exactly: one of them or a wider one, else texts, which are read as
- * those of CSV are. Undefined if there is none.
+ * Returns the type that represents the values of all these types exactly: one of them or a wider one, otherwise text,
+ * which is read like CSV. Undefined if there is none.
  */
 export function exactType(types: readonly string[]): string | undefined {
   const [first, ...others] = new Set(types)
@@ -43,7 +45,7 @@ export function exactType(types: readonly string[]): string | undefined {
   return undefined
 }
 
-/** SQL of a column of one type as another that `exactType` gave; a FLOAT is first the double that it is. */
+/** SQL of a column of one type as a different one from `exactType`; a FLOAT is first converted to a double. */
 export function widenSql(column: Sql, from: string, to: string): Sql {
   if (from === to) return column
   return from === 'FLOAT' && to === 'VARCHAR'

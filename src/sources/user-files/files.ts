@@ -12,7 +12,7 @@ import { parseInstant } from '../../base/time.ts'
 import { exactType, type FileColumn, refuseColumn, widenSql } from './file-columns.ts'
 import { literalPaths, readParquetFiles } from './parquet-files.ts'
 
-/** How files are read, with the endings of their names, `.gz` and `.zst` aside. */
+/** Endings of file names by format, without `.gz` and `.zst`. */
 const endings = {
   parquet: ['parquet', 'pq'],
   csv: ['csv', 'tsv', 'txt'],
@@ -23,30 +23,30 @@ const endings = {
 /** A format of files; derived, because `endings` lists them once. */
 type FileFormat = keyof typeof endings
 
-/** How rows are read; `table`: from a table of the engine itself, which may be empty. */
+/** The source of rows; `table` is a table of the engine itself, which may be empty. */
 type Format = FileFormat | 'query' | 'table'
 
-/** A file of the user's, as it stood before it was read. */
+/** A user file, with its state before it was read. */
 interface Standing {
   readonly path: string
   readonly bytes: number
   readonly changed: number
 }
 
-/** What an import reads: a relation for FROM with the columns of the files, and what it is made of. */
+/** The input of an import: a relation for FROM with the columns of the files, and its sources. */
 export interface OwnFiles {
   readonly format: Format
-  /** The relation; its rows come in the order of the files. */
+  /** The relation; its rows are in the order of the files. */
   readonly relation: string
   readonly columns: readonly FileColumn[]
   readonly files: readonly Standing[]
-  /** Reads these columns into the relation, where that is empty before. */
+  /** Reads these columns into the relation, if it is empty before. */
   readonly load?: (names: readonly string[]) => Promise<void>
-  /** SQL of the number of a row, where rows of the relation are no rows of the files. */
+  /** SQL of the number of a row, if rows of the relation are not rows of the files. */
   readonly row?: string
 }
 
-/** How much may be read, and from where relative names count. */
+/** The limit on reading files, and the folder to which relative names refer. */
 interface Reach {
   readonly cwd: string
   readonly maxBytes: number
@@ -162,7 +162,7 @@ async function describeRelation(engine: Engine, format: Format, relation: string
   return { relation, columns: all.filter(({ name }) => name !== fileColumn) }
 }
 
-/** Files as a relation: CSV as texts, JSON as objects. */
+/** SQL of files as a relation: CSV as texts, JSON as objects. */
 async function relationOf(engine: Engine, format: Format, paths: readonly string[]): Promise<string> {
   const list = literalPaths(paths)
   const named = `filename = '${fileColumn}'`
@@ -171,7 +171,7 @@ async function relationOf(engine: Engine, format: Format, paths: readonly string
     `read_csv(${list}, header = true, all_varchar = true, null_padding = false, strict_mode = true, ${named}, ` +
     `hive_partitioning = false${more})`
   const columns = await columnsOf(engine, csv(''))
-  // Where a row is torn the engine takes the whole line for one column.
+  // If a row is broken, the engine takes the whole line for one column.
   const [only] = columns.filter(({ name }) => name !== fileColumn)
   const split = columns.length === 2 ? [',', ';', '\t', '|'].find((sign) => only?.name.includes(sign)) : undefined
   if (only === undefined || split === undefined) return csv('')
@@ -179,7 +179,7 @@ async function relationOf(engine: Engine, format: Format, paths: readonly string
   return csv(`, delim = ${quote(split)}, quote = '"', auto_detect = false, columns = {${typed.join(', ')}}`)
 }
 
-/** The keys of the first objects. */
+/** Lists the keys of the first objects. */
 async function keysOf(engine: Engine, relation: string): Promise<FileColumn[]> {
   const rows = await engine.rows<{ name: string }>(
     `SELECT DISTINCT unnest(json_keys(json)) AS name FROM (FROM ${relation} LIMIT 1000) WHERE json_type(json) ` +
@@ -192,8 +192,9 @@ async function keysOf(engine: Engine, relation: string): Promise<FileColumn[]> {
 const day = /^(?:.*_)?(\d{4})-?(\d\d)-?(\d\d)$/
 
 /**
- * Files with their mapping, what statistics offices publish as it is read: where no column is the value, and columns
- * are the days of vintages, each cell is a value of that vintage, and an empty one is none.
+ * Converts the wide form that statistics offices publish: if no column is the value, and columns are the days of
+ * vintages, each cell becomes a value of that vintage, and an empty one is none. Other files are returned unchanged,
+ * with their mapping.
  */
 function unfolded(ownFiles: OwnFiles, mapping: SourceMapping): OwnFiles & { readonly mapping: SourceMapping } {
   const { value = 'value', vintage = 'vintage', components } = mapping
@@ -201,7 +202,7 @@ function unfolded(ownFiles: OwnFiles, mapping: SourceMapping): OwnFiles & { read
   const days = ownFiles.columns.filter(({ name }) => day.test(name))
   if (days.length === 0 || ownFiles.format === 'json' || components || has(value) || has(vintage))
     return { ...ownFiles, mapping }
-  // The engine would make one type of them by itself, in which integers are rounded.
+  // The engine would choose a common type itself, in which integers are rounded.
   const type = exactType(days.map((day) => day.type))
   const mixed = `columns of ${[...new Set(days.map((day) => day.type))].join(' and ')}`
   const file = ownFiles.files[0]?.path ?? 'the SELECT'
@@ -229,7 +230,10 @@ function unfolded(ownFiles: OwnFiles, mapping: SourceMapping): OwnFiles & { read
   return { ...read, mapping: { ...mapping, value, vintage } }
 }
 
-/** What the engine cannot read, in one line with the file and, where it tells, the line or byte. */
+/**
+ * Builds the error of a file that the engine cannot read: one line with the file and, if the engine reports it, the
+ * line or byte.
+ */
 export function unreadableFile(subject: string, error: unknown): LakeError {
   const text = error instanceof Error ? error.message : String(error)
   const file = /(?:file|File:?) ["']([^"'\n]+)["']/.exec(text)?.[1] ?? /^\s*file = (.+)$/m.exec(text)?.[1] ?? subject
@@ -248,7 +252,10 @@ export function unreadableFile(subject: string, error: unknown): LakeError {
   })
 }
 
-/** The day in the name of a dated export, Unix seconds of its beginning; null where it names none, or several. */
+/**
+ * Parses the day in the name of a dated export into Unix seconds of its beginning; null if the name has none, or
+ * several.
+ */
 export function exportDay(path: string): number | null {
   const name = path.slice(path.lastIndexOf('/') + 1)
   const days = [...name.matchAll(/(?<!\d)(\d{4})[-_]?(\d{2})[-_]?(\d{2})(?!\d)/g)].map(

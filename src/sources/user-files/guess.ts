@@ -3,7 +3,7 @@ import { Engine, quote, quoteName } from '../../lake/store/engine.ts'
 import { exportDay, type OwnFiles, givenBy } from './files.ts'
 import type { ImportInput } from './import.ts'
 
-/** What names of columns mean, the likeliest first. */
+/** Usual names of columns by meaning, the likeliest first. */
 const meanings: Readonly<Record<string, string>> = {
   asset: 'asset symbol ticker coin instrument pair name id',
   t: 't time timestamp date datetime ts day open_time period month quarter observation_date',
@@ -15,7 +15,7 @@ const meanings: Readonly<Record<string, string>> = {
   network: 'network chain',
 }
 
-/** The parts of a bar, and how files call them; only the first is known at its beginning. */
+/** The parts of a bar, with their usual names in files; only the first is known at its beginning. */
 const bars = [
   'open o open_price price_open first',
   'high h high_price price_high max',
@@ -24,14 +24,14 @@ const bars = [
   'volume v vol base_volume',
 ]
 
-/** What stands for a key that no column tells. */
+/** Text for a key for which no column was found. */
 const open: Readonly<Record<string, string>> = {
   asset: '=ASSET        # no column tells it: which asset is it?',
   t: 'COLUMN           # which column is the instant that a row is about?',
   value: 'COLUMN       # which column is the value?',
 }
 
-/** A mapping of some files to paste, and what cannot be known from them as questions. */
+/** Guesses a mapping of some files for pasting, with questions for what the files do not show. */
 export async function guessMapping(input: Omit<ImportInput, 'root' | 'catalogue'>): Promise<string> {
   using engine = await Engine.open(':memory:', { threads: 1 })
   const columns = await givenBy(engine, input.files, input, {})
@@ -55,7 +55,10 @@ export async function guessMapping(input: Omit<ImportInput, 'root' | 'catalogue'
   return `${[...head, ...lines, ...questions(columns, guesses, components)].join('\n')}\n`
 }
 
-/** The two dates of each row, what an instant is and when it was known, are asked of whoever has the files. */
+/**
+ * Builds questions for the user about the two dates of each row: the meaning of its timestamp, and the time from which
+ * it was known.
+ */
 function questions(
   { files, row }: OwnFiles,
   guesses: Partial<Record<string, string>>,
@@ -88,7 +91,7 @@ function questions(
   ]
 }
 
-/** The unit in which numbers count instants, by their size. */
+/** Determines the unit in which numbers count timestamps, by their size. */
 async function unitOf(engine: Engine, { relation, format, load }: OwnFiles, t: string | undefined) {
   if (t === undefined) return undefined
   await load?.([t])
@@ -100,7 +103,7 @@ async function unitOf(engine: Engine, { relation, format, load }: OwnFiles, t: s
     `SELECT CAST(length(split_part(x, '.', 1)) AS BIGINT) AS digits FROM (SELECT ${raw} AS x FROM ${relation} ` +
       `LIMIT 1) WHERE regexp_full_match(x, '[0-9]+(\\.0*)?')`,
   )
-  // Nine or ten digits are seconds of our time, three more each are those of the next unit.
+  // Nine or ten digits are recent times in seconds; three more digits each are the next smaller unit.
   const digits = Number(row?.digits ?? 0)
   return digits % 3 === 2 ? undefined : ['s', 'ms', 'us', 'ns'][Math.floor(digits / 3) - 3]
 }

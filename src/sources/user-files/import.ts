@@ -12,7 +12,7 @@ import { takeRows } from './draft.ts'
 import { exportDay, givenBy, isQuery, type OwnFiles } from './files.ts'
 import { readRows } from './rows.ts'
 
-/** What an import is told: files, or none where the catalogues name them, and by flags what becomes of them. */
+/** The input of an import: files, or none if the catalogues name them, and the flags of the command. */
 export interface ImportInput {
   readonly root: string
   readonly files: readonly string[]
@@ -34,7 +34,7 @@ export interface ImportSummary {
   readonly vintages_added: number
   /** Rows that added nothing. */
   readonly left: number
-  /** Why they added nothing: stored already, of an unfinished interval, or repeating a point. */
+  /** Number of these rows by reason: already stored, of an unfinished interval, or repeating a point. */
   readonly left_because: { readonly held: number; readonly unfinished: number; readonly doubled: number }
   /** Stored points between the first and the last `t` of the files that the files lack. */
   readonly lacking: number
@@ -44,7 +44,7 @@ export interface ImportSummary {
   readonly violations: number
   /** The newest version after the import. */
   readonly version: number
-  /** What the user should know. */
+  /** Notes for the user. */
   readonly notes: readonly string[]
 }
 
@@ -59,13 +59,13 @@ interface Source {
   readonly name: string
   readonly files: readonly string[]
   readonly mapping: SourceMapping
-  /** Whether the mapping says all, and nothing of it is as it was before. */
+  /** Whether the mapping is complete, and replaces the stored one. */
   readonly whole: boolean
 }
 
 /**
- * Takes files of the user's into the lake as series `own/NAME`, or what the catalogues map, all of it or what is named:
- * one after the other, each whole, or not where a row cannot be used.
+ * Imports user files into the lake as the series `own/NAME`, or the files that the catalogues map, all of them or the
+ * named one. One source after the other is imported, each completely, or not at all if a row cannot be used.
  */
 export async function importOwn(input: ImportInput, deps: JobDeps): Promise<ImportResult[]> {
   const ended: ImportResult[] = []
@@ -93,10 +93,10 @@ function sourcesOf({ files, options, catalogue }: ImportInput): Source[] {
   })
 }
 
-/** Keys of a mapping whose options are named otherwise; `null` is no key of YAML. */
+/** Names of options that differ from the key of the mapping; `null` cannot be a key of YAML. */
 const optionNames: Readonly<Record<string, string>> = { available_at: 'availableAt', null_text: 'null' }
 
-/** The mapping that flags say: its keys are theirs. */
+/** Builds the mapping from flags, which are named after its keys. */
 function saidBy(options: ImportInput['options']): SourceMapping {
   const entries = Object.keys(mappingRow.shape).flatMap((key): (readonly [string, unknown])[] => {
     const value = options[optionNames[key] ?? key]
@@ -105,7 +105,7 @@ function saidBy(options: ImportInput['options']): SourceMapping {
   return checked(Object.fromEntries(entries))
 }
 
-/** A mapping that contradicts nothing; what is wrong with it is told by its flag. */
+/** Checks that a mapping does not contradict itself; an error names the flag. */
 function checked(entries: Readonly<Record<string, unknown>>): SourceMapping {
   const { data, error } = mappingRow.safeParse(entries)
   if (data) return data
@@ -180,13 +180,10 @@ function refuseName({ name, catalogue }: ImportInput & Source, path: string): vo
 }
 
 const clocks = ['available', 'available_at', 'vintage'] as const
-/** Keys that exclude one another: a new one counts instead of those that the lake holds. */
+/** Groups of keys that exclude one another: a new one replaces those stored in the lake. */
 const rivals = [clocks, ['value', 'components']] as const
 
-/**
- * The mapping that holds for these files: what is said now, over how the lake holds it already; what there is to say of
- * it is noted.
- */
+/** Returns the mapping for these files: the new one over the stored one. Adds notes about assumptions. */
 function mapped(
   { name, whole }: Source,
   source: OwnFiles & { mapping: SourceMapping },
@@ -221,7 +218,7 @@ function mapped(
 /** Maximum number of stored file names, for a later comparison of the lake with the files. */
 const keptFiles = 200
 
-/** What the lake will keep of it: the mapping and all that there is, what came before included. */
+/** Builds the row that the lake will store: the mapping and all values that occur, including the earlier ones. */
 function keptOf(mapping: SourceMapping, interval: Interval, input: ImportInput, storedRow?: OwnRow) {
   const named = input.files.map((file) => (isQuery(file) || file.startsWith('/') ? file : `${input.cwd}/${file}`))
   const before = storedRow ?? ownRow.parse({ mapping })

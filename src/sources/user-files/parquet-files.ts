@@ -8,7 +8,7 @@ interface AlikeFiles {
   readonly paths: readonly string[]
   readonly relation: string
   readonly columns: Columns
-  /** By name, why a column cannot be read exactly. */
+  /** Reasons for which columns cannot be read exactly, by name. */
   readonly unreadable: ReadonlyMap<string, LakeError>
 }
 
@@ -19,9 +19,9 @@ interface ParquetRelation {
 }
 
 /**
- * Reads Parquet files by the names of their columns. DuckDB casts each file to the types of the first; here files of
- * other types are read as what they are, and a column becomes the type that holds the values of all of them exactly, or
- * is refused.
+ * Reads Parquet files by the names of their columns. DuckDB would cast each file to the types of the first; here each
+ * file is read with its own types, and a column gets the type that represents the values of all files exactly, or is
+ * refused.
  */
 export async function readParquetFiles(
   engine: Engine,
@@ -48,7 +48,7 @@ export async function readParquetFiles(
   return { relation: `(${selected.join(' UNION ALL ')})`, columns }
 }
 
-/** Names are compared as SQL does: small and capital letters are the same. */
+/** Finds a column by name; as in SQL, case is ignored. */
 const columnOf = ({ columns }: Pick<AlikeFiles, 'columns'>, name: string) =>
   columns.find((column) => column.name.toLowerCase() === name.toLowerCase())
 
@@ -76,12 +76,12 @@ function unite(name: string, alike: readonly AlikeFiles[]): FileColumn {
   return { name, type: 'VARCHAR', unreadable: refuseColumn(strange?.files.paths[0] ?? '', name, expected, got, next) }
 }
 
-/** Names and glob signs of files, as DuckDB reads them. */
+/** Formats paths for DuckDB, with the characters of globs escaped. */
 export function literalPaths(paths: readonly string[]): string {
   return quoteList(paths.map((path) => path.replaceAll(/[*?[]/g, (sign) => `[${sign}]`)))
 }
 
-/** The files by their schemas, each with the others that have the same. */
+/** Groups files by their schemas. */
 async function groupBySchema(engine: Engine, paths: readonly string[]): Promise<string[][]> {
   const schemas = await engine.rows<{ file: string; schema: string }>(
     `SELECT file_name AS file, md5(string_agg(concat_ws(chr(1), name, coalesce(type, ''), coalesce(type_length, ''),
@@ -104,13 +104,13 @@ async function describeAlike(engine: Engine, paths: readonly string[], fileColum
 /** A node of the tree of columns in the footer of a file. */
 interface SchemaNode {
   readonly children: number
-  /** What of it DuckDB would cut or misread; null if it reads it exactly. */
+  /** Part of it that DuckDB would cut or misread; null if it reads all of it exactly. */
   readonly flaw: string | null
 }
 
 const mostDigits = 38
 
-/** The columns of a file of which DuckDB would cut or misread values, themselves or a part of them. */
+/** Finds the columns of a file with values that DuckDB would cut or misread, in whole or in part. */
 async function findUnreadable(engine: Engine, path: string, columns: Columns): Promise<ReadonlyMap<string, LakeError>> {
   const nodes = await engine.rows<{ [K in keyof SchemaNode]: SchemaNode[K] }>(
     `SELECT coalesce(num_children, 0)::INTEGER AS children, CASE

@@ -41,7 +41,7 @@ interface Reading {
   readonly mapping: SourceMapping
 }
 
-/** What keys a row: a dimension, or `day` if each file is the export of a day. */
+/** A part of the key of a row: a dimension, or `day` if each file is the export of a day. */
 export type RowKey = Word | 'day'
 
 /** The user's rows in the table `own_rows`. */
@@ -59,13 +59,13 @@ export interface ImportedRows extends Reading {
   readonly rows: number
   /** Rows that repeat a point. */
   readonly doubled: number
-  /** What the mapping leaves open, and how that is read. */
+  /** Notes on what the mapping leaves open, and on the assumptions made. */
   readonly notes: readonly string[]
 }
 
 /**
- * Reads what a mapping takes of the files into the table `own_rows`; the first row that cannot be used is an error.
- * Where one row a series tells no interval it is that of what is held, if there is but one.
+ * Reads the mapped parts of the files into the table `own_rows`; the first row that cannot be used is an error. If each
+ * series has a single row, which shows no interval, the stored interval is used if there is only one.
  */
 export async function readRows(
   engine: Engine,
@@ -81,7 +81,7 @@ export async function readRows(
   const takenColumns = readings
     .filter(({ name }) => name !== '')
     .map((reading) => `${checked(reading)} AS ${reading.name}`)
-  // What has no column of its own is only checked.
+  // Readings without a column of their own are only checked.
   const also = readings.filter(({ name }) => name === '').map(({ bad }) => bad)
   const source =
     also.length === 0
@@ -114,11 +114,11 @@ export async function readRows(
   return { given: ownFiles, mapping, interval, keys, typed, columns, constants, rows, doubled, notes }
 }
 
-/** From so many names on they are no longer numbered. */
+/** Number of names from which on they are not numbered. */
 const mostNames = 65_535
 
 /**
- * Makes enums (`own_asset` …) of the names in columns that can be read alone, and tells which: numbers are sorted,
+ * Creates enums (`own_asset` …) of the names in columns that can be read alone, and returns which: numbers are sorted,
  * compared and joined in half the time of texts.
  */
 async function enumKeys(engine: Engine, readings: readonly ColumnReading[], source: string): Promise<Word[]> {
@@ -130,7 +130,7 @@ async function enumKeys(engine: Engine, readings: readonly ColumnReading[], sour
       `CREATE OR REPLACE TEMP TABLE names AS FROM (SELECT DISTINCT ${sql} AS name FROM ${source}) LIMIT ` +
         `${mostNames + 1}`,
     )
-    // A type takes no name with a NUL; who checks the rows tells it.
+    // An enum cannot contain a name with NUL; the check of the rows reports it.
     const few = 'SELECT CASE WHEN bool_or(contains(name, chr(0))) THEN 0 ELSE count(name) END AS n FROM names'
     const [counted] = await rowsAsNumbers<{ n: number }>(engine, few)
     if (counted === undefined || counted.n === 0 || counted.n > mostNames) continue
@@ -143,9 +143,9 @@ async function enumKeys(engine: Engine, readings: readonly ColumnReading[], sour
 }
 
 /**
- * What a mapping takes of each row: `keys` are the dimensions that a column tells, and `day` where each file is an
- * export of one; `constants` those that the mapping tells for all; `notes` what it leaves open, and how that is taken;
- * `used` the columns.
+ * Determines the mapped parts of each row. `keys`: the dimensions that have a column, and `day` if each file is an
+ * export of one; `constants`: those that the mapping sets for all rows; `notes`: what it leaves open, and the
+ * assumptions made; `used`: the columns.
  */
 function readingsOf({ given, mapping }: Reading) {
   const names = given.columns.map(({ name }) => name)
@@ -176,7 +176,7 @@ function readingsOf({ given, mapping }: Reading) {
   const spelt = spellingSql(t)
   const dating = (['available_at', 'vintage'] as const).find((key) => mapping[key] !== undefined)
   const isExport = mapping.available === exportRule
-  // Where it is told when a value was known, a day needs not begin where the lake's does.
+  // If the time of availability is given, a day need not begin where the lake's does.
   readings.push(readInstant('mark', 't', t, { ...mapping, label: dating !== undefined || isExport }))
   if (spelt !== null) readings.push(likeFirst(t, spelt, given.relation))
   if (dating) readings.push(readInstant('computed', dating.replace('_', '-'), column(dating, mapping[dating]), mapping))
@@ -197,7 +197,7 @@ function readingsOf({ given, mapping }: Reading) {
   return { readings, keys, constants, notes, used: [...takenNames] }
 }
 
-/** A column of values with the text that stands for a missing one, which only texts can be. */
+/** Adds to a column of values the text that means a missing one, which only a column of texts can contain. */
 function valueSource(source: Source, { null_text: nullText }: SourceMapping): Source {
   if (nullText === undefined || source.json || source.type === 'VARCHAR') return { ...source, nullText }
   throw usage('--null', {
@@ -220,7 +220,10 @@ function checked({ sql, bad }: ColumnReading): string {
   return bad === 'false' ? sql : `CASE WHEN ${bad} THEN error('own') ELSE ${sql} END`
 }
 
-/** The end of the day that each row's file names, in the mapped zone, in microseconds: when what it says was known. */
+/**
+ * SQL of the end of the day in the name of each row's file, in the mapped zone, in microseconds: the time from which
+ * the row was known.
+ */
 function dayOf({ files }: OwnFiles): string {
   const days = files.map(({ path }) => {
     const day = exportDay(path)
@@ -231,10 +234,7 @@ function dayOf({ files }: OwnFiles): string {
   return `CAST(CASE ${fileColumn} ${days.join(' ')} END AS BIGINT)`
 }
 
-/**
- * Something that is wrong with a row: the condition over the columns of the files and what is read of them, `own_mark`
- * ….
- */
+/** A defect of a row: the condition over the columns of the files and their readings, such as `own_mark`. */
 interface Wrong {
   readonly flag: string
   readonly wanted: string
@@ -248,8 +248,8 @@ interface Fault extends Omit<Wrong, 'bad'> {
 }
 
 /**
- * The first row of the files, or a later one, with something that cannot be used, or with what is told, as an error of
- * one line; undefined where there is none.
+ * Finds the first row of the files, or a later one, with an unusable value, or with the given fault, and builds an
+ * error of one line; undefined if there is none.
  */
 async function faultOf(engine: Engine, reading: Reading, knownFault?: Wrong, nth = 1) {
   const { given } = reading
@@ -283,14 +283,14 @@ async function faultOf(engine: Engine, reading: Reading, knownFault?: Wrong, nth
   })
 }
 
-/** Names the row of the files, the first or a later one, of which that is wrong. */
+/** Throws the error for the row of the files, the first or a later one, with this fault. */
 export async function refuseRow(engine: Engine, reading: Reading, wrong: Wrong, nth?: number): Promise<never> {
   const expected = wrong.wanted
   const none = usage(reading.given.files[0]?.path ?? 'the SELECT', { expected, got: 'something else' })
   throw (await faultOf(engine, reading, wrong, nth)) ?? none
 }
 
-/** How many rows tell a point again; two that say different things of one are an error. */
+/** Counts the rows that repeat a point; two rows with different values for one point are an error. */
 async function countAgain(engine: Engine, reading: Reading): Promise<number> {
   const { mapping } = reading
   const { keys, constants, readings } = readingsOf(reading)
@@ -314,16 +314,16 @@ async function countAgain(engine: Engine, reading: Reading): Promise<number> {
   return await refuseRow(engine, reading, { flag, wanted, bad: conditions.join(' AND ') }, 2)
 }
 
-/** How rows that follow one another lie. */
+/** The distances between consecutive rows. */
 interface Spacing {
   readonly rows: number
   readonly least: number | null
   readonly doubled: boolean
 }
 
-/** The interval whose length the smallest distance between two rows of a series is. */
+/** Returns the interval whose length is the smallest distance between two rows of a series. */
 async function intervalOf(engine: Engine, least: number | null): Promise<Interval> {
-  // Rows of whole years begin with a month and a quarter, too: read as those they would be known too early.
+  // Rows of whole years also begin with a month and a quarter; read as these they would be known too early.
   const fits = intervals.find(
     (name) => least !== null && least >= shortestSeconds(name) && least <= longestSeconds(name),
   )
@@ -336,7 +336,7 @@ async function intervalOf(engine: Engine, least: number | null): Promise<Interva
   })
 }
 
-/** Whether every row begins where an interval of months does. */
+/** Whether every row is at the start of an interval of months. */
 async function areStarts(engine: Engine, interval: Interval): Promise<boolean> {
   const [found] = await engine.rows(`SELECT bool_and(${onGridSql('mark', interval)}) AS all_start FROM own_rows`)
   return found?.['all_start'] === true
@@ -384,9 +384,9 @@ async function refuseOffSessions(
   await refuseRow(engine, reading, { flag: 't', wanted, bad: off('own_mark') })
 }
 
-/** Makes the view `staged_points` of a session over the user's rows; `own_bodies` says which keys are which body. */
+/** SQL that creates the view `staged_points` of a session over the user's rows; `own_bodies` maps keys to bodies. */
 export function stagedSql({ keys, typed, columns, mapping }: ImportedRows, start: string) {
-  // Bodies and the names of one enum are numbered alike.
+  // Bodies and the names of one enum have the same numbers.
   const [key = '', ...others] = keys
   const joins = others.length > 0 || keys.length !== typed.length
   const body = joins ? 'body' : key === '' ? '0' : `CAST(enum_code(${key}) AS INTEGER)`

@@ -13,7 +13,8 @@ import { givenBy, isQuery } from './files.ts'
 import { readRows } from './rows.ts'
 
 /**
- * How a file compares with the lake; `gone`: it no longer exists; `unreadable`: it exists and cannot be used any more.
+ * The state of a file relative to the lake. `gone`: it no longer exists; `unreadable`: it exists but can no longer be
+ * used.
  */
 export type FileState = 'held' | 'differs' | 'gone' | 'unreadable'
 
@@ -27,7 +28,7 @@ export interface FileComparison {
   readonly rows: number
   /** Rows that an import would add. */
   readonly news: number
-  /** Why it cannot be used; null if it can, or does not exist. */
+  /** Reason for which it cannot be used; null if it can, or does not exist. */
   readonly reason: string | null
 }
 
@@ -66,8 +67,8 @@ interface Source {
 const day = 86_400_000_000
 
 /**
- * Compares own data with the files from which they were imported, where these are still there. A difference is put on
- * record and never applied, and nothing new is taken.
+ * Compares user data with the files from which they were imported, as far as these still exist. A difference is
+ * recorded but never applied, and nothing new is imported.
  */
 export async function verifyOwn(input: VerifyOwn, deps: JobDeps): Promise<OwnVerified> {
   return await withLake({ root: input.root, name: 'verify', lock: 'import' }, deps, async (run) => {
@@ -94,7 +95,7 @@ export async function verifyOwn(input: VerifyOwn, deps: JobDeps): Promise<OwnVer
   })
 }
 
-/** The metrics that have points in these files. */
+/** Returns the metrics that have points in these files. */
 function harmedMetrics(ledger: Ledger, damaged: ReadonlySet<string>): ReadonlySet<string> {
   const files = liveFiles(ledger, { table: 'points' }).filter(({ path }) => damaged.has(path))
   return new Set([...partitionsOf(files).values()].map(({ metric }) => metric))
