@@ -30,7 +30,7 @@ beforeAll(async () => {
 
 /** Commands that write nothing to a lake, whatever they are told. */
 const readers = new Set(
-  `init, catalog list, catalog show, catalog export, catalog check, catalog import, catalog drift, plan, violations list,
+  `init, init-ci, catalog list, catalog show, catalog export, catalog check, catalog import, catalog drift, plan, violations list,
   audit availability, status, lookahead, certify, keygen, versions, sql, panel, replay, explain-change, registry status, registry diff, sandbox,
   mcp, serve, completion`.split(/,\s+/),
 )

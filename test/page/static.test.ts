@@ -1,6 +1,5 @@
 import { JSDOM } from 'jsdom'
 import { createHash } from 'node:crypto'
-import { globSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { lagAt, toneOf } from '../../src/interfaces/report/page/endpoints.ts'
 import { html, inlineJson } from '../../src/interfaces/report/page/html.ts'
@@ -114,12 +113,4 @@ describe('words', () => {
     expect(inlineJson({ a: '</script><!--\u2028' }).markup).not.toMatch(/[<>\u2028]/)
     expect(JSON.parse(inlineJson({ a: '</script>' }).markup)).toEqual({ a: '</script>' })
   })
-})
-
-test('the scripts of the page of serve stay within 1,500 lines', () => {
-  const lines = globSync('src/interfaces/page/{browser,shared}/*.js').map(
-    (path) => readFileSync(path, 'utf8').split('\n').length - 1,
-  )
-  expect(lines.length).toBeGreaterThan(10)
-  expect(lines.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(1500)
 })
