@@ -1,4 +1,4 @@
-"""What a backtest did, as rows: the fills of an engine, or the positions that it held, each at the instant of its decision."""
+"""Rows of a backtest: the fills of an engine, or its positions, each at the instant of its decision."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .text import column_named
 
 
 def rows_of(result: Any, ts: str, shift: Any) -> Any:
-    """A frame with `ts`: of backtesting.py's statistics, a portfolio of vectorbt, an engine of nautilus, or of positions by instant.
+    """Builds a frame with `ts` from statistics of backtesting.py, a vectorbt portfolio, a nautilus engine or positions.
 
-    `shift` is the time from the label of a row to its decision. What is none of these stays as it is.
+    `shift` is the time from the label of a row to its decision. Any other result stays as it is.
     """
     if isinstance(result, Result):
         result = result.frame() if shift is None else result.df()
@@ -39,7 +39,7 @@ def rows_of(result: Any, ts: str, shift: Any) -> Any:
 
 
 def _fills(made: list[tuple[Any, str, float, float]]) -> Any:
-    """What was bought and sold at an instant and a price: however an engine cuts an order into trades, it is the same."""
+    """Sums what was bought and sold at an instant and a price, however an engine cuts an order into trades."""
     import pandas
 
     frame = pandas.DataFrame(made, columns=["ts", "asset", "price", "size"])
@@ -50,7 +50,7 @@ def _fills(made: list[tuple[Any, str, float, float]]) -> Any:
 
 
 def _backtesting(stats: Any) -> Any:
-    """Of closed trades both ends, of open ones their begin: an entry does not turn on whether its exit is known."""
+    """Lists both ends of closed trades, the begin of open ones: no entry depends on whether its exit is known."""
     strategy = stats["_strategy"]
     trades = [*strategy.closed_trades, *strategy.trades]
     entered = [(trade.entry_time, "", trade.entry_price, trade.size) for trade in trades]

@@ -1,4 +1,4 @@
-"""What there is to note of an answer: this package finds out what was asked, the lake says what it knows of that."""
+"""Notes on an answer: this package finds what a query asks for, the lake reports what it knows of that."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ T = TypeVar("T")
 
 
 def of_metric(name: str, interval: str | None, assets: Iterable[str], dimensions: Mapping[str, str | None], **rest: Any) -> Question:
-    """What was asked of a metric, as `question_notes` takes it; `*` is any metric."""
+    """Describes a queried metric in the fields that `question_notes` reads; `*` is any metric."""
     sides = {one: [dimensions[one]] if dimensions.get(one) else [] for one in DIMENSIONS}
     return {"name": name, "interval": [interval] if interval else [], "asset": list(assets), **sides, "component": None,
             "defaults": True, "everywhere": False, **rest}
 
 
 def of_join(macro: str, metrics: Iterable[str], interval: str, options: Options, table: str) -> Question:
-    """What a join of this package asks, as `question_asked` would find it in the words of its query."""
+    """Describes a join of this package as `question_asked` would find it in the words of its query."""
     join = {"metrics": [{"name": metric} for metric in metrics], "interval": interval, **options.dimensions(),
             "answers_unsettled": options.unresolved != "null", "decisions": decided_sql(table, options),
             "ends": decided_sql(ends_of(table), options)}
@@ -44,18 +44,18 @@ def of_join(macro: str, metrics: Iterable[str], interval: str, options: Options,
 
 
 def ends_of(table: str) -> str:
-    """The temporary table with the newest decision of each asset: how far decisions reach needs no more of them."""
+    """Names the temporary table with the newest decision of each asset, enough to see how far decisions reach."""
     return f"{table}_ends"
 
 
 def near(own: duckdb.DuckDBPyConnection, macro: str, word: str, known: Sequence[str]) -> str:
-    """What may have been meant, as the end of a sentence, by a macro of the lake."""
+    """Names what may have been meant, as the end of a sentence, by a macro of the lake."""
     found: list[str] = aside(lambda: own.execute(f"SELECT {macro}({quote(word)}, [{listed(known)}])").fetchall()[0][0], list[str]())
     return _meant(found, known[:6])
 
 
 class Noticed:
-    """What there is to note of a query that ran on a connection: the lake says what it asks, and what it knows of that."""
+    """Notes on a query that ran on a connection: the lake reports what it queries, and what is known of that."""
 
     def __init__(self, seat: Seat, own: duckdb.DuckDBPyConnection, query: str, parameters: object = None,
                  asked: Question | None = None) -> None:
@@ -63,12 +63,12 @@ class Noticed:
         given = parameters if isinstance(parameters, Mapping) else {n: one for n, one in enumerate(list(parameters or ()), 1)}  # type: ignore[call-overload]
         self._texts = {str(name): value for name, value in given.items() if isinstance(value, str)}
         self._asked = asked
-        """What the query asks; None until its words are read."""
+        """Content of the query; None until its words are read."""
         self._lost: list[str] = []
-        """Why notes could not be worked out."""
+        """Reasons why notes could not be computed."""
 
     def of_query(self, frame: Any) -> list[str]:
-        """By its words and its answer."""
+        """Computes the notes of a query from its words and its answer."""
         columns, rows = self._held(frame), len(frame)
         empty = rows == 0 or any(not held and name.lower() not in OFTEN_NULL for name, (held, _, _) in columns.items())
         zero = rows == 1 and any(zero for _, zero, _ in columns.values())
@@ -84,7 +84,7 @@ class Noticed:
         return self.told(asked)
 
     def of_decided(self, frame: Any, table: str, columns: Sequence[tuple[str, str]], interval: str, options: Options) -> list[str]:
-        """By the columns of its answer that told nothing of some assets, each with its metric."""
+        """Computes notes from the columns of its answer that are empty for some assets, each with its metric."""
         held = self._held(frame, "asset", [column for column, _ in columns]) if len(frame) else {}
         empty = [(metric, *held[column]) for column, metric in columns if held and held[column][2]]
         ends = ends_of(table)
@@ -95,12 +95,12 @@ class Noticed:
         return self.told({**self.early(), "metrics": asked, "without_instant": without})
 
     def of_no_member(self, universe: str) -> list[str]:
-        """By the condition on the universe that no product met."""
+        """Computes notes on a condition on the universe that no product met."""
         asked = self._aside(lambda: self._asked_by([f"SELECT 1 FROM universe WHERE (\n{universe}\n)"]), Question())
         return [f"no product met universe at any of these times: {universe}", *self.told({"members": asked.get("members", [])})]
 
     def of_columns(self, frame: Any, table: str, columns: Sequence[str], members: bool) -> list[str]:
-        """By columns of the registry that are NULL in all rows: what there is of them, or which assets are linked."""
+        """Computes notes on registry columns that are NULL in all rows: known values, or which assets are linked."""
         held = self._held(frame) if columns and len(frame) else {}
         empty = [name for name in columns if name in held and not held[name][0]]
         if not empty:
@@ -118,12 +118,12 @@ SELECT 1 FROM pit_registry('_pit_listed') WHERE product_id IS NOT NULL LIMIT 1""
         return [f"no product of these decisions had {name} at its ts{there(name, 'universe')}" for name in empty]
 
     def of_empty_column(self, frame: Any, column: str, asked: Question) -> list[str]:
-        """By a column of its answer that holds nothing, although one metric was asked for."""
+        """Computes notes on an empty column of its answer, although one metric was queried."""
         held = self._held(frame) if len(frame) else {}
         return self.told({"metrics": [asked]} if not len(frame) or not held.get(column, (True,))[0] else {})
 
     def _held(self, frame: Any, by: str | None = None, columns: Sequence[str] | None = None) -> dict[str, tuple[bool, bool, list[str]]]:
-        """Whether each column (default: all) holds something, and a 0, and for which of the texts in the column `by` it holds nothing."""
+        """Checks if each column (default: all) has a value, or a 0, and for which texts in column `by` it is empty."""
         self._own.register("_pit_told", frame)
         names = columns or self._own.sql("FROM _pit_told").columns
         key = "NULL" if by is None else quote_name(by)
@@ -136,7 +136,7 @@ SELECT 1 FROM pit_registry('_pit_listed') WHERE product_id IS NOT NULL LIMIT 1""
                 for n, name in enumerate(names) if rows}
 
     def early(self) -> Question:
-        """What is to be noted whatever it answers: what is assumed, and decisions later than what is settled."""
+        """Lists what to note whatever it answers: assumptions, and decisions later than the resolved range."""
         asked: Question = {}
         if _JOINS.search(self._query):
             asked["beyond"] = [row for join in self._decided(False) for row in join["beyond_rows"]]
@@ -145,7 +145,7 @@ SELECT 1 FROM pit_registry('_pit_listed') WHERE product_id IS NOT NULL LIMIT 1""
         return asked
 
     def told(self, asked: Question) -> list[str]:
-        """The notes of a question, in words; they look past `as_of`, since from when on something is known is what helps."""
+        """Formats the notes of a question; they look past `as_of`, for it helps to see since when a thing is known."""
         notes: list[str] = []
         try:
             notes = self._told(asked) if any(asked.values()) else []
@@ -158,7 +158,7 @@ SELECT 1 FROM pit_registry('_pit_listed') WHERE product_id IS NOT NULL LIMIT 1""
         return [*notes, *(f"notes could not be worked out: {reason}" for reason in dict.fromkeys(self._lost))]
 
     def _aside(self, work: Callable[[], T], otherwise: T) -> T:
-        """As `aside`; what is lost for want of memory or by an error of the engine is remembered for a note."""
+        """Runs work like `aside`; remembers for a note what is lost for want of memory or by an error of the engine."""
         try:
             return work()
         except (duckdb.InterruptException, KeyboardInterrupt):
@@ -193,7 +193,7 @@ SELECT 1 FROM pit_registry('_pit_listed') WHERE product_id IS NOT NULL LIMIT 1""
         return asked
 
     def _decided(self, every: bool) -> list[Question]:
-        """Asks the decisions of joins how far they reach, and where one may be late, how many are."""
+        """Finds how far the decisions of each join reach and, if one may be late, counts them."""
         joins = [join for join in self._asks()["joins"] if every or join.get("answers_unsettled")]
         for join in joins:
             if "beyond_rows" not in join:
@@ -208,7 +208,7 @@ SELECT 1 FROM pit_registry('_pit_listed') WHERE product_id IS NOT NULL LIMIT 1""
         return joins
 
     def _of_decisions(self, join: Question, which: str, macro: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
-        """Asks a macro of the lake about the decisions of a join, or about their ends; every value of the question is a parameter."""
+        """Runs a macro of the lake over the decisions of a join, or their ends; all values are parameters."""
         return self._aside(lambda: self._ask_one(join[which], macro, values), list[tuple[Any, ...]]()) if join.get(which) else []
 
     def _ask_one(self, decisions: str, macro: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
@@ -226,7 +226,7 @@ def _meant(near: Sequence[str], there: Sequence[str]) -> str:
 
 
 def _words(subject: str, figures: Question, near: Sequence[str], there: Sequence[str], words: str) -> str:
-    """The words of a note, an option as Python spells it."""
+    """Formats the words of a note, with options in the spelling of Python."""
     such = " or ".join(map(repr, there[:2]))
     ends = {"near": _meant(near, there), "such": such and f", such as {such}"}
 
@@ -240,7 +240,7 @@ def _words(subject: str, figures: Question, near: Sequence[str], there: Sequence
 
 
 def _loss_in(error: BaseException) -> str | None:
-    """Why an error loses notes; None for one of the caller's own relation, or of views that cannot answer."""
+    """Classifies an error that loses notes; None if the caller's relation caused it, or views that cannot answer."""
     if isinstance(error, (duckdb.OutOfMemoryException, MemoryError)):
         return "too little disk" if "max_temp_directory_size" in str(error) else "too little memory"
     if isinstance(error, duckdb.IOException) and re.search("No space left on device|Disk quota exceeded", str(error)):
@@ -249,13 +249,13 @@ def _loss_in(error: BaseException) -> str | None:
 
 
 def one_select(own: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement | None:
-    """The statement of a text that is exactly one SELECT; None for any other text."""
+    """Parses a text that is exactly one SELECT; None for any other text."""
     statements = own.extract_statements(text)
     return statements[0] if len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT else None
 
 
 def read_only(own: duckdb.DuckDBPyConnection, query: duckdb.Statement, values: Sequence[object]) -> list[tuple[Any, ...]]:
-    """The rows of a SELECT in a transaction that can write to no database, unless one of the caller is under way."""
+    """Reads the rows of a SELECT in a transaction that can write to no database, unless the caller has one open."""
     try:
         own.execute("BEGIN TRANSACTION READ ONLY").fetchall()
     except duckdb.TransactionException:
@@ -267,7 +267,7 @@ def read_only(own: duckdb.DuckDBPyConnection, query: duckdb.Statement, values: S
 
 
 def aside(work: Callable[[], T], otherwise: T) -> T:
-    """What is asked beside a question never stands in its way: the views of another program may not know how to answer."""
+    """Runs a side question that never makes the main one fail: views of a different program may not answer it."""
     try:
         return work()
     except (duckdb.InterruptException, KeyboardInterrupt):

@@ -44,14 +44,14 @@ class LakeWarning(UserWarning):
 
 
 def refusal(subject: str, expected: str, got: object = None, fix: str = "") -> LakeError:
-    """`subject: expected …, got …; fix`."""
+    """Builds the error `subject: expected …, got …; fix`."""
     came = "" if got is None else f", got {got}"
     return LakeError(f"{subject}: expected {expected}{came}{f'; {fix}' if fix else ''}")
 
 
 @contextmanager
 def told(near_metrics: Callable[[str], Sequence[str]], query: str | None = None) -> Iterator[None]:
-    """What DuckDB refuses, in the words of every other door; `query` is what a person wrote, whose places are told."""
+    """Converts DuckDB's refusals to the words of every other interface, with their place in the user's `query`."""
     try:
         yield
     except duckdb.Error as error:
@@ -102,7 +102,7 @@ _AFTER = {
 
 
 def _lacking(error: duckdb.Error) -> LakeError | None:
-    """What is said where memory, or the disk for what does not fit into it, did not suffice; DuckDB advises other settings."""
+    """Builds the error for too little memory, or disk for what does not fit into it; DuckDB advises other settings."""
     full = isinstance(error, duckdb.IOException) and re.search("No space left on device|Disk quota exceeded", str(error))
     if not full and not isinstance(error, duckdb.OutOfMemoryException):
         return None
@@ -112,7 +112,7 @@ def _lacking(error: duckdb.Error) -> LakeError | None:
 
 
 def _place(message: str, query: str | None) -> str:
-    """Line and column of the caret under DuckDB's excerpt, which it may have cut."""
+    """Finds line and column of the caret under DuckDB's excerpt, which it may have cut."""
     found = re.search(r"\nLINE (\d+): (.*)\n( *)\^", message)
     if found is None or query is None:
         return ""
@@ -124,14 +124,14 @@ def _place(message: str, query: str | None) -> str:
 
 
 def meant_word(word: str, known: Sequence[str], sure: float = 0.7) -> str:
-    """The advice that names the word that may have been meant; of intervals the one of the same length, or the next shorter one."""
+    """Names the word that may have been meant; for intervals the one of the same length, or the next shorter one."""
     same = meant_interval(word, known)
     near = [same] if same is not None else difflib.get_close_matches(word, known, 1, sure)
     return f"did you mean `{near[0]}`?" if near else ""
 
 
 def warn(doubts: Iterable[str]) -> None:
-    """Warns at the line that asked, outside of this package."""
+    """Warns at the line of the caller, outside of this package."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
         frame, level = frame.f_back, level + 1

@@ -1,4 +1,4 @@
-"""What a query may not do where its answer must follow from the lake alone."""
+"""Limits of a query whose answer must follow from the lake alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WRITES = re.compile(r"\bAS\s*(?:(?:NOT\s+)?MATERIALIZED\s*)?\(\s*(COPY|INSERT|U
 
 
 def refuse_files(connection: duckdb.DuckDBPyConnection, text: str) -> None:
-    """Refuses SQL that reads or names a file: what files hold is not cut at an instant."""
+    """Refuses SQL that reads or names a file: the content of files is not cut at an instant."""
     # DuckDB 2.0 runs a COPY or an INSERT in a WITH as a SELECT; before it was an error of the parser.
     writes = _WRITES.search(_bare(text))
     for statement in [] if writes else connection.extract_statements(text):
@@ -26,7 +26,7 @@ def refuse_files(connection: duckdb.DuckDBPyConnection, text: str) -> None:
 
 
 def refuse_hidden(text: str) -> None:
-    """Refuses what writes behind the word WITH, where nobody looks for it."""
+    """Refuses a statement that writes behind the word WITH, where a reader does not expect it."""
     if _WRITES.search(_bare(text)):
         raise refusal("SQL", WRITES, "a statement that writes, in a WITH", READ_ONLY)
 
@@ -38,12 +38,12 @@ def _refuse(got: str | None) -> None:
 
 
 def _bare(text: str) -> str:
-    """Without comments, its texts empty."""
+    """Removes the comments of a statement, and empties its texts."""
     return _SIGNS.sub(lambda sign: (sign[1] if sign[1].startswith('"') else "''") if sign[1] else " ", text)
 
 
 def _reader_in(connection: duckdb.DuckDBPyConnection, statement: str) -> str | None:
-    """What of a statement reads a file: the lake tells what a SELECT reads and calls, of others their words tell."""
+    """Finds what reads a file in a statement: the lake reports it for a SELECT, for others their words do."""
     [(asked,)] = connection.execute("SELECT CAST(asked AS VARCHAR) FROM question_asked([CAST(? AS VARCHAR)])", [statement]).fetchall()
     tables: list[str] = json.loads(asked)["tables"]
     found = [f"{name}()" if re.fullmatch(READERS, name) else f"the file {name!r}" for name in tables if re.fullmatch(rf"{READERS}|.*[./\\*].*", name)]

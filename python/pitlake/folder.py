@@ -1,4 +1,4 @@
-"""The folder of a lake: whether its files are as they were committed, its views where they are now, and what keeps vacuum away."""
+"""Folder of a lake: checks that its files are as committed, finds its views, and keeps vacuum away."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def refuse_changed(folder: Path, version: int) -> None:
 
 
 def lag_of_mirror(folder: Path) -> str | None:
-    """That a mirror is older than the lake on this machine that it was pulled from, in words; None where it is not."""
+    """Reports in words that a mirror is older than its source lake on this machine; None if it is not."""
     own = _json(folder / "lake.json")
     source = own.get("mirror_of")
     if not isinstance(source, str) or "://" in source or _json(Path(source) / "lake.json").get("lake") != own.get("lake"):
@@ -57,7 +57,7 @@ def lag_of_mirror(folder: Path) -> str | None:
 
 
 def _newest_version(folder: Path) -> int:
-    """The newest version in the journal of a folder, by its names alone; 0 where there is none."""
+    """Finds the newest version in the journal of a folder, by its names alone; 0 if there is none."""
     try:
         names = os.listdir(folder / "journal")
     except OSError:
@@ -66,7 +66,7 @@ def _newest_version(folder: Path) -> int:
 
 
 def lag_of_views(folder: Path) -> str | None:
-    """That the views of a lake are older than its journal, in words; None where they are current."""
+    """Reports in words that the views of a lake are older than its journal; None if they are current."""
     # Listed first: a version that comes meanwhile, with its views, is then no lag.
     newest = _newest_version(folder)
     made = _version_of_views(folder)
@@ -76,7 +76,7 @@ def lag_of_views(folder: Path) -> str | None:
 
 
 def _version_of_views(folder: Path) -> int | None:
-    """The version that the first line of `lake.sql` names."""
+    """Reads the version that the first line of `lake.sql` names; None if there is none."""
     try:
         with (folder / "lake.sql").open(encoding="utf8") as script:
             named = re.search(r" as of version (\d+):", script.readline())
@@ -86,7 +86,7 @@ def _version_of_views(folder: Path) -> int | None:
 
 
 def _committed(folder: Path, version: int) -> list[tuple[str, int | None, str]]:
-    """What the index says of the files of a version; nothing where there is none, or it cannot be read."""
+    """Reads the files of a version from the index; empty if there is none, or it cannot be read."""
     try:
         index = sqlite3.connect(f"{(folder / 'ledger.sqlite').as_uri()}?mode=ro", uri=True, timeout=1)
         try:
@@ -100,7 +100,7 @@ def _committed(folder: Path, version: int) -> list[tuple[str, int | None, str]]:
 
 
 def _made(folder: Path, version: int) -> Iterator[tuple[str, int | None, str]]:
-    """What was made for the views of this version; the names begin with the checksum of the bytes."""
+    """Yields the files that were made for the views of this version; their names contain the checksum of the bytes."""
     manifest = _json(folder / "lake.manifest.json")
     tables = manifest.get("tables")
     if manifest.get("version") != version or not isinstance(tables, dict):
@@ -112,7 +112,7 @@ def _made(folder: Path, version: int) -> Iterator[tuple[str, int | None, str]]:
 
 
 def _told(facts: os.stat_result) -> str:
-    """What tells a file apart without reading it, as the command line writes it down: milliseconds as doubles."""
+    """Identifies a file without reading it, in the form that the command line records: milliseconds as doubles."""
     times = (moment // 10**9 * 1e3 + moment % 10**9 / 1e6 for moment in (facts.st_mtime_ns, facts.st_ctime_ns))
     return " ".join([str(facts.st_ino), str(facts.st_size), *(repr(time).removesuffix(".0") for time in times)])
 
@@ -134,7 +134,7 @@ def _json(path: Path) -> dict[str, object]:
 
 
 def _first_line(file: Path) -> str:
-    """The first line of a text; empty where there is none."""
+    """Reads the first line of a text; empty if there is none."""
     if not file.exists():
         return ""
     with file.open(encoding="utf8") as text:
@@ -143,7 +143,7 @@ def _first_line(file: Path) -> str:
 
 @contextmanager
 def made_here(folder: Path, database: Path) -> Iterator[Path]:
-    """A database of the views in `lake.sql` where that was made for another folder; else the folder's own."""
+    """Makes a database of the views in `lake.sql` if that was made for another folder; else yields the folder's own."""
     script = folder / "lake.sql"
     built = re.match(r"-- The lake in (.*) as of version \d+:", _first_line(script) if database.parent == folder else "")
     if built is None or Path(built[1]).resolve() == folder:
@@ -160,7 +160,7 @@ def made_here(folder: Path, database: Path) -> Iterator[Path]:
 
 
 def _renamed(script: str, built: str, folder: str) -> str:
-    """The script with the paths of its files in another folder: a file's path is a pattern, that of the folder is none."""
+    """Moves the paths in a script to another folder: a file's path is a pattern, that of the folder is none."""
     for quotes in ("'", "''"):
         # Within a text that is SQL each quote stands twice.
         old, new, files = (path.replace("'", quotes * 2) for path in (built, folder, _literal(folder)))
@@ -170,14 +170,14 @@ def _renamed(script: str, built: str, folder: str) -> str:
 
 
 def _literal(path: str) -> str:
-    """The path with what DuckDB would take for a pattern made literal."""
+    """Escapes in a path what DuckDB would take for a pattern."""
     return re.sub(r"[*?[]", r"[\g<0>]", path)
 
 
 class Pin:
-    """Keeps vacuum from the files that an open lake reads, by the lake's own locks: a lock file and its holder beside it.
+    """Keeps vacuum from the files that an open lake reads, by the lake's own locks: a lock file and its holder's file.
 
-    Held until it is released, or its process ends. In a folder that cannot be written nothing is held.
+    The lock stays until it is released, or its process ends. In a folder that cannot be written there is none.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -191,14 +191,14 @@ class Pin:
         return self._hold is not None
 
     def since(self, micros: int) -> None:
-        """From here on only what was in the view at this instant, or came later, is kept; before that everything is."""
+        """Narrows the pin, which keeps everything, to files that were in the view at this instant, or came later."""
         if self._hold is None:
             return
         holder = {"pid": os.getpid(), "host": socket.gethostname(), "command": "pitlake in Python", "since": micros}
         self._holder.write_text(json.dumps(holder) + "\n", encoding="utf8")
 
     def release(self) -> None:
-        """Lets go. A process that was forked from the one that took the pin leaves it alone."""
+        """Releases the pin. A process that was forked from the one that took it leaves it alone."""
         hold, self._hold = self._hold, None
         if hold is None or os.getpid() != self._owner:
             return

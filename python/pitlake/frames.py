@@ -16,7 +16,7 @@ UNION SELECT lower(table_name) FROM duckdb_tables() WHERE NOT internal AND schem
 
 
 def known_names(connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """The names, in small letters, of the lake's views and of the caller's temporary tables."""
+    """Lists the names, in small letters, of the lake's views and of the caller's temporary tables."""
     return {name for name, in connection.execute(_KNOWN_NAMES).fetchall()}
 
 
@@ -43,7 +43,7 @@ class LentFrames:
 
     @contextmanager
     def registered(self) -> Iterator[None]:
-        """The frames stand under their names until the block ends."""
+        """Registers the frames under their names until the block ends."""
         if not self._frames:
             yield
             return
@@ -58,12 +58,12 @@ class LentFrames:
 
 
 def kind_of(frame: Any) -> str:
-    """The library that a frame is of."""
+    """Names the library of a frame."""
     return str(type(frame).__module__).split(".")[0]
 
 
 def frame_of_decisions(frame: Any, keys: Sequence[str], where: str) -> Any:
-    """The decisions as a frame that DuckDB reads, the keys among its columns."""
+    """Converts decisions to a frame that DuckDB reads, the keys among its columns."""
     kind = kind_of(frame)
     if kind == "pandas" and hasattr(frame, "columns"):
         frame = _flat(frame, where)
@@ -78,7 +78,7 @@ def frame_of_decisions(frame: Any, keys: Sequence[str], where: str) -> Any:
 
 
 def check_columns(names: Sequence[str], keys: Sequence[str]) -> None:
-    """Refuses names that stand twice, and decisions without the columns by which they are found."""
+    """Refuses duplicate names, and decisions without the columns by which they are found."""
     small = [name.lower() for name in names]
     twice = next((name for name in names if small.count(name.lower()) > 1), None)
     if twice is not None:
@@ -89,7 +89,7 @@ def check_columns(names: Sequence[str], keys: Sequence[str]) -> None:
 
 
 def _flat(frame: Any, where: str) -> Any:
-    """`ts` and `asset`, in any case of letters, may stand in the index."""
+    """Moves `ts` and `asset`, in any case of letters, from the index to columns."""
     import pandas
 
     small = {str(name).lower() for name in frame.columns}
@@ -102,7 +102,7 @@ def _flat(frame: Any, where: str) -> Any:
 
 
 def _in_utc(frame: Any, name: str, where: str) -> Any:
-    """The frame with objects in several zones brought to UTC, each the same instant as before."""
+    """Converts objects in several zones to UTC, each the same instant as before."""
     import pandas
 
     own = frame[name]

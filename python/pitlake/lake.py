@@ -44,7 +44,7 @@ class Seat:
     """One version of a lake in one state of knowledge: its connection, and the pin that keeps its files."""
 
     wants_notes = True
-    """Whether anybody reads the notes of answers."""
+    """Whether the notes of answers are read."""
 
     def __init__(self, folder: Path, variables: Mapping[str, object], limits: Mapping[str, Any], progress: bool) -> None:
         database = _database_of(folder)
@@ -82,16 +82,16 @@ class Seat:
         refuse_changed(self.folder, self.version)
 
     def check_sql(self, text: str) -> None:
-        """Refuses what may not be asked here: nothing, in a process of one's own."""
+        """Refuses forbidden SQL: none, in a process of the caller."""
 
     def near_metrics(self, word: str) -> Sequence[str]:
-        """The metrics that may have been meant."""
+        """Lists the metrics that may have been meant."""
         names = "SELECT list(metric ORDER BY metric) AS names FROM (SELECT metric FROM endpoints UNION ALL SELECT 'price_usd')"
         asked = f"SELECT nearest_paths(CAST($1 AS VARCHAR), names) FROM ({names})"
         return list(self.cursor().execute(asked, [word]).fetchall()[0][0])
 
     def cursor(self, subject: str = "", **variables: object) -> duckdb.DuckDBPyConnection:
-        """A session of its own on the same version, in the lake's state of knowledge, or in one that `subject` named."""
+        """Opens a session on the same version, in the lake's state of knowledge, or in one that `subject` named."""
         own = self.root.cursor()
         own.execute("USE lake").fetchall()
         own.execute("SET TimeZone = 'UTC'").fetchall()
@@ -109,14 +109,14 @@ class Seat:
         return own
 
     def until_end(self, decisions: str) -> str:
-        """SQL of the decisions that are asked about: all of them, where nothing ends them sooner."""
+        """Builds the SQL of the decisions to answer: all of them, unless something ends them sooner."""
         return decisions
 
     def note(self, doubts: Sequence[str]) -> None:
         self.notes = tuple(dict.fromkeys(doubts))
 
     def words(self) -> str:
-        """Which answer this is."""
+        """Describes the version and the variables of an answer."""
         said = [f"{name} {value}" for name, value in self.variables.items() if value is not None]
         return ", ".join([f"version {self.version}", *said])
 
@@ -772,7 +772,10 @@ class Lake:
         return self._seat
 
     def _say_lag(self) -> None:
-        """Warns once of views that are older than the journal, or of a mirror that is older than its lake; a lake that stands at an earlier version on purpose is none of that."""
+        """Warns once of views older than the journal, or of a mirror older than its lake.
+
+        A lake that stays at an earlier version on purpose is neither.
+        """
         lag = lag_of_views(self._seat.folder) or lag_of_mirror(self._seat.folder)
         if lag is not None and lag != self._lag:
             warn([lag])
@@ -796,7 +799,7 @@ class Lake:
 
     def _decided(self, where: str, decisions: Any, added: Sequence[str], universe: str | None,
                  columns: Sequence[str] = ()) -> Decided:
-        """A session of its own with the decisions in a table, numbered."""
+        """Opens a separate session with the decisions in a table, numbered."""
         seat, keys = self._open(), ("ts",) if universe is not None else ("asset", "ts")
         own, table = seat.cursor(), f"_pit_decisions{next(_numbers)}"
         source = "_pit_given"
@@ -838,7 +841,7 @@ class Lake:
 
     @staticmethod
     def _check_members(own: duckdb.DuckDBPyConnection, moments: str, condition: str) -> None:
-        """Refuses a condition that is none, and moments at which the registry was not known."""
+        """Refuses an invalid condition, and moments at which the registry was not known."""
         own.execute(f"SELECT product_id FROM universe WHERE (\n{condition}\n) LIMIT 0").fetchall()
         first, start, early = own.execute(
             f"""SELECT min(ts)::VARCHAR, any_value(known_since)::VARCHAR,
@@ -851,7 +854,7 @@ class Lake:
             raise refusal("universe", known, first, "or use the first snapshot for earlier times: `registry_backfill=True`" if start else "run `pitlake registry snapshot`")
 
     def _standards(self) -> Standards:
-        """The catalogue's defaults of each metric, of prices, too."""
+        """Reads the catalogue's defaults of each metric, of prices, too."""
         if self._known is None:
             rows = self._open().cursor().execute(
                 "SELECT metric, default_interval, default_currency, default_exchange, default_network FROM endpoints ORDER BY 1"
@@ -921,7 +924,7 @@ def open(path: str | Path | None = None, *, as_of: Moment | None = None, observe
 
 
 def _database_of(folder: Path) -> Path:
-    """The folder's `lake.duckdb`; in clear words when there is none, or one of a different layout."""
+    """Finds the folder's `lake.duckdb`; fails in clear words if there is none, or one of a different layout."""
     database = folder / "lake.duckdb"
     if not folder.is_dir():
         raise refusal(f"lake {folder}", "the folder of a lake", "no such folder", "name it in pitlake.open(…) or in PITLAKE_DATA")
@@ -937,7 +940,7 @@ def _database_of(folder: Path) -> Path:
 
 
 def _layout_of(folder: Path) -> int | None:
-    """The layout that the newest entry of the journal tells; None where there is none that can be read."""
+    """Reads the layout from the newest entry of the journal; None if there is none that can be read."""
     try:
         names = sorted(name for name in os.listdir(folder / "journal") if re.fullmatch(r"\d{10,15}(\.checkpoint\.jsonl|\.json(\.gz)?)", name))
         newest = folder / "journal" / names[-1]
@@ -950,7 +953,7 @@ def _layout_of(folder: Path) -> int | None:
 
 
 def _place_of(session: duckdb.DuckDBPyConnection, folder: Path) -> tuple[int, int]:
-    """Version and instant of the views; views that were made for another folder name its files."""
+    """Reads version and instant of the views; refuses views made for another folder, because they name its files."""
     version, micros, built = session.execute("SELECT version, epoch_us(committed_at), folder FROM lake_info").fetchall()[0]
     if built is not None and Path(built).resolve() != folder:
         raise refusal(f"lake {folder}", "views over the files of this folder", f"views made for {built}",

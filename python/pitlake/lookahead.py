@@ -1,4 +1,4 @@
-"""Look-ahead of a function: run it where the future is not, or is another, and see whether its rows change."""
+"""Look-ahead test of a function: runs it without the future, or with a different one, and compares its rows."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Verdict:
 
 
 def _sentence(one: Mapping[str, Any]) -> str:
-    """A row that differs, as the command line and the page tell it."""
+    """Describes a differing row as the command line and the page do."""
     (_, ts), *others = one["row"].items()
     at = f"on {_said(ts)}" + (f" ({', '.join(f'{name} {_said(value)}' for name, value in others)})" if others else "")
     at_end = _said(one["as_of"])
@@ -70,14 +70,14 @@ def _sentence(one: Mapping[str, Any]) -> str:
 
 
 def _said(value: Any) -> str:
-    """A value as it is read: a midnight is its day."""
+    """Formats a value as it is read: a midnight is its day."""
     if isinstance(value, str):
         return re.sub(r"\.0+Z$", "Z", re.sub(r"T00:00:00(?:\.0+)?Z$", "", value))
     return f"{value:,.8g}" if isinstance(value, float) else json.dumps(value)
 
 
 class _World(Seat):
-    """The lake in a world: its views stand in a throw-away database over the same files."""
+    """Lake in a world: its views are in a throw-away database over the same files."""
 
     def __init__(self, folder: Path, database: Path, variables: Mapping[str, object], noted: list[str],
                  asked: list[str], given: Mapping[str, str], whole: bool) -> None:
@@ -90,18 +90,18 @@ class _World(Seat):
         super()._begin(folder, self._world, limits)
 
     def check_files(self) -> None:
-        """They were looked at when the lake was opened that this world is made of."""
+        """Skips the check: it was made when the lake of this world was opened."""
 
     def check_sql(self, text: str) -> None:
         refuse_files(self.session, text)
         self._asked.append(text)
 
     def note(self, doubts: Sequence[str]) -> None:
-        """Keeps them for the verdict: a function that read them would see others in each world, and look like a leak."""
+        """Keeps notes for the verdict: a function that reads them sees others in each world, and looks like a leak."""
         self._noted += dict.fromkeys(doubts)
 
     def cursor(self, subject: str = "", **variables: object) -> duckdb.DuckDBPyConnection:
-        """A session; whatever instant is asked for, it goes no further than its world."""
+        """Opens a session; whatever instant is requested, it goes no further than its world."""
         own = super().cursor(subject, **variables)
         end = self.variables.get("as_of")
         if end is not None and variables.get("as_of") is not None:
@@ -116,16 +116,16 @@ class _World(Seat):
 
     @property
     def _end(self) -> str | None:
-        """SQL of the instant at which calendars and decisions end in this world; None where they go on."""
+        """SQL of the instant at which calendars and decisions end in this world; None if they continue."""
         end = self.variables.get("proof_calendar")
         return None if end is None else f"({utc_sql(quote(str(end)))})"
 
     def until_end(self, decisions: str) -> str:
-        """The decisions that this world has: how many come after its end tells of the future, too."""
+        """Builds the SQL of the decisions in this world: how many come after its end reveals the future, too."""
         return decisions if self._end is None else f"SELECT * FROM ({decisions}) WHERE coalesce(ts <= {self._end}, true)"
 
     def _bring(self, own: duckdb.DuckDBPyConnection, name: str, file: str) -> None:
-        """A view of what of a file is known in this world; of rows without a clock those until its decisions end."""
+        """Makes a view of the known rows of a file in this world; without a clock those until its decisions end."""
         source = quote(file)
         columns = [column for column, *_ in own.execute(f"DESCRIBE FROM {source}").fetchall()]
         clock, end = column_named("available_at", columns), self.variables.get("as_of")
@@ -185,7 +185,7 @@ def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts
 
 
 def _file_of(given: Any, file: Path) -> str:
-    """The file that was named, or one of the rows of a frame."""
+    """Returns the file that was named, or writes the rows of a frame to one."""
     if isinstance(given, (str, Path)):
         return str(Path(given).resolve())
     own = duckdb.connect()
@@ -221,7 +221,7 @@ def _say(peer: subprocess.Popen[str], document: Mapping[str, Any]) -> None:
 
 
 def _text_of(work: Callable[..., Any]) -> str:
-    """Its text names the metrics that it reads; without one all arrivals count."""
+    """Reads the text of a function, which names the metrics that it reads; if it is empty all arrivals count."""
     try:
         return inspect.getsource(work)
     except (OSError, TypeError):
@@ -229,7 +229,7 @@ def _text_of(work: Callable[..., Any]) -> str:
 
 
 def _notes_of(work: Callable[..., Any]) -> list[str]:
-    """What no run can tell: a lake of its own is whole in each."""
+    """Notes what no run can show: a lake that the function names itself is whole in each."""
     try:
         seen = inspect.getclosurevars(inspect.unwrap(work))
     except TypeError:
@@ -254,7 +254,7 @@ def _answered(work: Callable[[Lake], Any], folder: Path, asked: Mapping[str, Any
 
 
 def _write(lake: Lake, frame: Any, file: Path) -> None:
-    """The rows as Parquet."""
+    """Writes the rows as Parquet."""
     own = lake._open().cursor()
     try:
         own.register("_pit_rows", frame)

@@ -26,14 +26,14 @@ def load_ipython_extension(ipython: Any) -> None:
     """
 
     def pit(line: str, cell: str) -> Any:
-        """`%%pit [LAKE] [-o NAME]`: LAKE is a variable (default: lake), the answer goes into the variable NAME, too."""
+        """Runs `%%pit [LAKE] [-o NAME]`: LAKE is a variable (default: lake), NAME one for the answer."""
         return run(ipython, line, cell)
 
     ipython.register_magic_function(pit, magic_kind="cell", magic_name="pit")
 
 
 def run(ipython: Any, line: str, cell: str) -> Any:
-    """The answer of a cell; frames of the notebook that the SQL names are lent to it.
+    """Runs a cell; frames of the notebook that the SQL names are lent to it.
 
     A frame with the name of a view of the lake is refused if the cell reads that name, since either could be meant.
     """

@@ -53,7 +53,7 @@ def point_in_time(work: Callable[..., Any] | None = None, *, ts: str = "ts", lab
 
 
 def _marked_in(file: Path) -> Iterator[tuple[str, Callable[..., Any], Mapping[str, Any]]]:
-    """The marked functions of a file, which is imported, with the names under which it defines them."""
+    """Yields the marked functions of a file, which is imported, with the names under which it defines them."""
     sys.path.insert(0, str(file.parent))
     spec = importlib.util.spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None:
@@ -77,7 +77,7 @@ def _verdict_of(name: str, work: Callable[..., Any], options: Mapping[str, Any],
 
 
 def main(file: str, folder: str) -> None:
-    """Prints a line of JSON for each marked function of a file; whatever the file itself prints goes to standard error."""
+    """Prints a line of JSON for each marked function of a file; output of the file itself goes to standard error."""
     out = sys.stdout
     with contextlib.redirect_stdout(sys.stderr):
         for name, work, options in _marked_in(Path(file)):

@@ -1,4 +1,4 @@
-"""The command line, where it is installed: some answers are its alone."""
+"""Command line, if it is installed: some answers come only from it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .errors import LakeError
 
 
 def command() -> list[str]:
-    """The words that run it: those of `PITLAKE_COMMAND`, else `pitlake` on the path."""
+    """Returns the words that run it: those of `PITLAKE_COMMAND`, else `pitlake` on the path."""
     said = shlex.split(os.environ.get("PITLAKE_COMMAND", ""))
     found = shutil.which("pitlake") if not said else None
     if not said and found is None:
@@ -28,7 +28,7 @@ def command() -> list[str]:
 
 
 def asked(folder: Path, arguments: Sequence[str], ends: Sequence[int] = (0,)) -> dict[str, Any]:
-    """What the command answers with `--json`; an ending that is not among these is an error with its words."""
+    """Runs the command with `--json` and returns its document; an exit code outside `ends` is an error."""
     line = [*command(), *arguments, "--data", str(folder), "--json"]
     done = subprocess.run(line, capture_output=True, text=True, check=False, encoding="utf8")
     try:
@@ -41,7 +41,7 @@ def asked(folder: Path, arguments: Sequence[str], ends: Sequence[int] = (0,)) ->
 
 
 def asked_about(query: str | Path, folder: Path, name: str, options: Sequence[str], ends: Sequence[int] = (0,)) -> dict[str, Any]:
-    """The same about a query, which stands in a file or is the text itself."""
+    """Runs the command on a query, which is in a file or is the text itself."""
     if isinstance(query, Path):
         return asked(folder, [name, str(query), *options], ends)
     with tempfile.TemporaryDirectory() as scratch:

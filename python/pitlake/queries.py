@@ -1,4 +1,4 @@
-"""What may be said with a question, refused in the words of every other door, and the SQL behind it: the same that the command line runs."""
+"""Options of a question, refused in the words of every other interface, and its SQL, that of the command line."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ _MONTHS = re.compile(r"([1-9]\d{0,3})\s*months?")
 
 
 def wrong(name: str, expected: str, value: object, fix: str = "") -> LakeError:
-    """The refusal of a value, which is told as it was given."""
+    """Builds the refusal of a value, which is shown as it was given."""
     return refusal(name, expected, "nothing" if value is None else json.dumps(value, ensure_ascii=False, default=str), fix)
 
 
 def check_text(name: str, value: object) -> None:
-    """A text, or None."""
+    """Checks for a text, or None."""
     if value is not None and not (isinstance(value, str) and value.strip()):
         raise wrong(name, "a text", value)
 
 
 def check_switch(name: str, value: object) -> None:
-    """True or false."""
+    """Checks for true or false."""
     if isinstance(value, str) or value not in (True, False):
         raise wrong(name, "true or false", value)
 
 
 def check_choice(name: str, value: object, words: Sequence[str]) -> None:
-    """One of these words; the nearest is named, of intervals the one of the same length."""
+    """Checks for one of these words; the error names the nearest, for intervals the one of the same length."""
     if value in words:
         return
     raise wrong(name, ", ".join(words), value, meant_word(value, words) if isinstance(value, str) else "")
 
 
 def utc_at(connection: duckdb.DuckDBPyConnection, name: str, value: Moment) -> str:
-    """The SQL of an instant, which the lake can read."""
+    """Builds the SQL of an instant, and checks that the lake can read it."""
     said = utc_sql(quote(moment_text(value)))
     try:
         connection.execute(f"SELECT ({said}) IS NULL").fetchall()
@@ -54,14 +54,14 @@ def utc_at(connection: duckdb.DuckDBPyConnection, name: str, value: Moment) -> s
 
 
 def check_names(name: str, values: object) -> None:
-    """Names, at least one; None for all."""
+    """Checks for names, at least one; None for all."""
     own = [values] if isinstance(values, str) else list(values) if isinstance(values, Iterable) else []
     if values is not None and not (own and all(isinstance(one, str) and one.strip() for one in own)):
         raise wrong(name, "names, at least one", values)
 
 
 def span_sql(name: str, value: Span, months: bool = False) -> str:
-    """The SQL of a duration: a timedelta, `15m` as on the command line, `15 minutes`, or 0; a step may be months."""
+    """Builds the SQL of a duration: a timedelta, `15m` as in commands, `15 minutes`, or 0; a step may be months."""
     if isinstance(value, timedelta):
         return f"to_microseconds({value // timedelta(microseconds=1)})"
     text = str(value).strip() if isinstance(value, str) or value == 0 and not isinstance(value, bool) else ""
@@ -75,7 +75,7 @@ def span_sql(name: str, value: Span, months: bool = False) -> str:
 
 
 def step_sql(step: Span) -> str:
-    """The SQL of a calendar's step: a duration, or an exchange whose sessions close then."""
+    """Builds the SQL of a calendar's step: a duration, or an exchange whose sessions close then."""
     return quote(step) if isinstance(step, str) and _EXCHANGE.fullmatch(step) else span_sql("step", step, months=True)
 
 
@@ -88,7 +88,7 @@ UNIVERSE = ("product_id", "name", "symbol", "isin", "status", "issuer_id", "issu
 """Columns of the view `universe`."""
 KEY = "_pit_decision"
 FEW, TOGETHER = 16, 8
-"""So many metrics are told apart at once, and so many in each of two steps."""
+"""Maximum metrics that are distinguished at once, and in each of two steps."""
 PRICE, PRICED = "price_usd", "supply/current_pit"
 
 Standards = Mapping[str, Mapping[str, "str | None"]]
@@ -96,7 +96,7 @@ Standards = Mapping[str, Mapping[str, "str | None"]]
 
 @dataclass(frozen=True)
 class Options:
-    """What may be said to a join beside metric and interval."""
+    """Options of a join other than metric and interval."""
 
     currency: str | None = None
     exchange: str | None = None
@@ -121,7 +121,7 @@ class Options:
         self.arguments()
 
     def arguments(self) -> list[str]:
-        """As a macro takes them."""
+        """Formats the options as a macro takes them."""
         texts = {name: getattr(self, name) for name in (*DIMENSIONS, "component", "unresolved", "vintage")}
         named = [f"{name} := {quote(value)}" for name, value in texts.items() if value is not None]
         spans = {"max_age": self.max_age, "latency": self.latency}
@@ -145,7 +145,7 @@ class Decided:
 
 
 def named_metrics(metrics: Names | Mapping[str, str]) -> dict[str, str]:
-    """Column → metric."""
+    """Maps columns to metrics."""
     expected = "paths of metrics, each metric once"
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     named = dict(metrics) if isinstance(metrics, Mapping) else {name: name for name in names}
@@ -159,12 +159,12 @@ def named_metrics(metrics: Names | Mapping[str, str]) -> dict[str, str]:
 
 
 def cells_of(named: Mapping[str, str], fields: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Column, metric and field of each cell that a panel adds."""
+    """Lists column, metric and field of each cell that a panel adds."""
     return [(name if one == "v" else f"{name}.{one}", metric, one) for name, metric in named.items() for one in fields]
 
 
 def panel_sql(table: str, named: Mapping[str, str], interval: str, fields: Sequence[str], options: Options) -> str:
-    """Decisions × metrics over a table in which the decisions are numbered."""
+    """Builds the SQL of a panel over a table in which the decisions are numbered."""
     metrics = list(dict.fromkeys(named.values()))
     call = ", ".join(["_pit_asked", f"[{listed(metrics)}]", quote(interval), *options.arguments()])
     return f"""WITH _pit_asked AS MATERIALIZED (SELECT {KEY}, asset, ts FROM {table}),
@@ -175,7 +175,7 @@ ORDER BY {KEY}"""
 
 
 def _wide_sql(cells: Sequence[tuple[str, str, str]], metrics: Sequence[str], answers: str) -> str:
-    """The CTE `wide`: a row for each decision, a column for each cell; in two steps where the metrics are many."""
+    """Builds the CTE `wide`: a row for each decision, a column for each cell; in two steps for many metrics."""
     if len(metrics) <= FEW:
         return _pivot("wide", "", [_cell(f"metric = {quote(metric)}", field, quote_name(name)) for name, metric, field in cells], answers)
     place = {metric: n for n, metric in enumerate(metrics)}
@@ -203,11 +203,11 @@ def _pivot(name: str, key: str, cells: Sequence[str], source: str) -> str:
 
 
 CARRIED = 8
-"""So many columns of a caller pass through a join; of more than these each row is found again by its number, which is cheaper."""
+"""Maximum columns of a caller that pass through a join; with more, finding each row by its number is cheaper."""
 
 
 def join_sql(decided: Decided, metric: str, interval: str, options: Options, told: Sequence[str], n: int | Span | None) -> str:
-    """One metric beside each decision, in their order; its last `n` points where that is said."""
+    """Builds the SQL of one metric for each decision, in their order; of its last `n` points if `n` is given."""
     macro, nth = ("pit_join", "") if n is None else ("pit_window", ", nth")
     arguments = ", ".join([quote(metric), quote(interval), *([] if n is None else [size_sql(n)]), *options.arguments()])
     if decided.columns <= CARRIED:
@@ -222,7 +222,7 @@ ORDER BY {KEY}{nth}"""
 
 
 def size_sql(n: int | Span) -> str:
-    """The SQL of the size of a window: a number of points, or a span."""
+    """Builds the SQL of the size of a window: a number of points, or a span."""
     if isinstance(n, int) and not isinstance(n, bool) and n >= 1:
         return str(n)
     size = span_sql("window: n", n) if isinstance(n, (str, timedelta)) else ""
@@ -232,19 +232,19 @@ def size_sql(n: int | Span) -> str:
 
 
 def decided_sql(table: str, options: Options) -> str:
-    """The decisions of a join as its notes take them: asset, ts and latency."""
+    """Builds the SQL of the decisions of a join as its notes take them: asset, ts and latency."""
     latency = "NULL" if options.latency is None else span_sql("latency", options.latency)
     return f"SELECT asset, ts, {latency} AS latency FROM {table}"
 
 
 def decisions_sql(source: str, by_asset: bool) -> str:
-    """The decisions, numbered in their order, their instants with a zone."""
+    """Builds the SQL of the decisions, numbered in their order, their instants with a zone."""
     asset = "CAST(asset AS VARCHAR) AS asset, " if by_asset else ""
     return f"SELECT row_number() OVER () AS {KEY}, * REPLACE ({asset}{utc_sql('ts')} AS ts) FROM {source}"
 
 
 def members_sql(moments: str, condition: str) -> str:
-    """The decisions about what met a condition at each instant, and the metric assets that it was linked to then."""
+    """Builds the SQL of decisions about the products that met a condition at each instant, with metric assets then."""
     return f"""WITH _pit_moments AS ({moments}), _pit_met AS (
   SELECT DISTINCT member.*, link.metric_asset
   FROM pit_universe('_pit_moments', (
@@ -259,7 +259,7 @@ FROM _pit_met"""
 
 
 def registry_columns(columns: Names | None, members: bool) -> list[str]:
-    """The columns of the registry that are added to decisions; members of a universe have some of them anyway."""
+    """Lists the columns of the registry that are added to decisions; members of a universe have some of them anyway."""
     check_names("universe_columns", columns)
     given = [columns] if isinstance(columns, str) else list(columns or ())
     for name in given:
@@ -268,7 +268,7 @@ def registry_columns(columns: Names | None, members: bool) -> list[str]:
 
 
 def with_registry_sql(decided: str, columns: Sequence[str], members: bool) -> str:
-    """Decisions with columns of the registry: of the product of each row, else of the product that its asset was linked to."""
+    """Builds the SQL of decisions with registry columns: of the row's product, else of that linked to its asset."""
     named, product = (", product_id AS _pit_product", ", product := _pit_product") if members else ("", "")
     return f"""WITH _pit_decided AS MATERIALIZED ({decided}),
 _pit_listed AS (SELECT {KEY} AS _pit_number, asset, ts{named} FROM _pit_decided)
@@ -279,7 +279,7 @@ JOIN pit_registry('_pit_listed'{product}) AS known ON known._pit_number = decide
 
 def points_sql(metrics: Names | None, assets: Names | None, given: Mapping[str, str | None],
                bounds: Sequence[str], standards: Standards) -> str:
-    """Points within bounds, sorted by series and `t`; an interval or dimension that is not given is the catalogue's default."""
+    """Builds the SQL of points within bounds, by series and `t`; a missing interval or dimension is the catalogue's."""
     check_names("metrics", metrics)
     metrics = [metrics] if isinstance(metrics, str) else metrics
     check_names("assets", assets)

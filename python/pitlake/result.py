@@ -319,7 +319,7 @@ class Result:
         return f'<div style="max-height: 60vh; max-width: 100%; overflow: auto">{grid}</div><p>{said} · {where}</p>'
 
     def _head(self) -> tuple[list[tuple[str, ...]], bool]:
-        """The first rows as texts, and whether there are more."""
+        """Reads the first rows as texts, and whether there are more."""
         if self._relation is None:
             return [], False
         def read(relation: duckdb.DuckDBPyRelation) -> Any:
@@ -335,20 +335,20 @@ class Result:
             return work(self._relation)
 
     def _wonder(self, frame: Any) -> None:
-        """Says what may be wrong with an answer in which nothing was found."""
+        """Warns of what may be wrong with an answer in which nothing was found."""
         if self._doubts is not None:
             with self._lent.registered():
                 self._seat.note(self._doubts(frame))
             warn(self._seat.notes)
 
 def _cell(text: str) -> str:
-    """A cell of a page; what is long stands whole where the pointer rests."""
+    """Formats a cell of a page; a long text is shown whole under the pointer."""
     whole = html.escape(text)
     return f"<td>{whole}</td>" if len(text) <= LONG else f'<td title="{whole}">{html.escape(text[:LONG - 1])}…</td>'
 
 
 def _told(relation: duckdb.DuckDBPyRelation, plain: bool = False) -> duckdb.DuckDBPyRelation:
-    """What frames have words for: infinity, the end of what is still open, as NULL.
+    """Converts values that frames lack: infinity, the end of what is still open, to NULL.
 
     `plain`: intervals, which polars lacks, as microseconds (30 days a month, as pandas gets them); within others as texts.
     """

@@ -38,7 +38,7 @@ class ReturnStatistics:
 
 
 def combinations(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Each combination of the values of a grid; the last parameter varies fastest."""
+    """Lists each combination of the values of a grid; the last parameter varies fastest."""
     if not grid:
         raise refusal("sweep: grid", "parameters with their values, such as {'days': [30, 90]}", "none")
     for name, values in grid.items():
@@ -53,7 +53,7 @@ def combinations(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def statistics_of(returns: Sequence[float]) -> ReturnStatistics:
-    """The moments of returns."""
+    """Computes the moments of returns."""
     count = len(returns)
     if count < 3:
         return ReturnStatistics(count, None, 0.0, 3.0)
@@ -67,7 +67,7 @@ def statistics_of(returns: Sequence[float]) -> ReturnStatistics:
 
 
 def expected_best(sharpes: Sequence[float], tries: int) -> float:
-    """Sharpe ratio of one period that the best of so many tries has by chance alone, if their ratios vary as these do."""
+    """Computes the one-period Sharpe ratio of the best of so many tries by chance, if ratios vary as these do."""
     if tries < 2 or len(sharpes) < 2:
         return 0.0
     best = (1 - _EULER) * _NORMAL.inv_cdf(1 - 1 / tries) + _EULER * _NORMAL.inv_cdf(1 - 1 / (tries * math.e))
@@ -75,7 +75,7 @@ def expected_best(sharpes: Sequence[float], tries: int) -> float:
 
 
 def deflated_sharpe(own: ReturnStatistics, chance: float) -> float | None:
-    """Probability that the true Sharpe ratio is above the one that chance gives (Bailey and López de Prado, 2014)."""
+    """Computes the probability that the true Sharpe ratio exceeds that of chance (Bailey and López de Prado, 2014)."""
     if own.sharpe is None:
         return None
     spread = 1 - own.skewness * own.sharpe + (own.kurtosis - 1) / 4 * own.sharpe**2
@@ -85,7 +85,7 @@ def deflated_sharpe(own: ReturnStatistics, chance: float) -> float | None:
 
 
 def sweep_rows(lake: Lake, query: Callable[..., str], grid: Mapping[str, Sequence[Any]], returns: str, periods: float) -> list[dict[str, Any]]:
-    """A row for each combination: its parameters and what `ADDED` names."""
+    """Computes a row for each combination: its parameters and the columns in `ADDED`."""
     tries = combinations(grid)
     texts = [_text_of(query, parameters) for parameters in tries]
     recorded = _record(lake.folder, texts)
@@ -122,7 +122,7 @@ def _record(folder: Path, texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _returns_of(lake: Lake, text: str, returns: str, parameters: Mapping[str, Any]) -> list[float]:
-    """The returns that a query gives; those that are null are left out. Each query has a session of its own for its tables."""
+    """Reads the returns of a query, without nulls. Each query has a session of its own for its tables."""
     try:
         answer = lake._sql(lake._open().cursor(), text)
         name = column_named(returns, answer.columns)

@@ -24,28 +24,28 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def quote(text: object) -> str:
-    """An SQL literal."""
+    """Formats an SQL literal."""
     return "'" + str(text).replace("'", "''") + "'"
 
 
 def quote_name(name: object) -> str:
-    """An SQL identifier."""
+    """Formats an SQL identifier."""
     return '"' + str(name).replace('"', '""') + '"'
 
 
 def column_named(wanted: str, names: Iterable[object]) -> str | None:
-    """The column that SQL takes for a name, whatever its case: the one that is spelled so before any other."""
+    """Finds the column that SQL takes for a name, whatever its case: the one that is spelled so before any other."""
     texts = [name for name in names if isinstance(name, str)]
     return wanted if wanted in texts else next((name for name in texts if name.lower() == wanted.lower()), None)
 
 
 def listed(names: Names) -> str:
-    """SQL literals by comma."""
+    """Formats SQL literals, separated by commas."""
     return ", ".join(map(quote, [names] if isinstance(names, str) else names))
 
 
 def moment_text(value: Moment) -> str:
-    """The text of an instant; what has no zone is UTC. A text goes as it is: the lake reads it."""
+    """Formats an instant as text; without a zone it is UTC. A text stays as it is: the lake reads it."""
     if isinstance(value, datetime):
         if value.tzinfo is None:
             value = value.replace(tzinfo=timezone.utc)
@@ -57,7 +57,7 @@ def moment_text(value: Moment) -> str:
 
 
 def utc_sql(x: str) -> str:
-    """The SQL of a moment of any type as TIMESTAMPTZ: what has a zone is its instant, everything else is UTC."""
+    """Builds the SQL of a moment of any type as TIMESTAMPTZ: with a zone it is its instant, everything else is UTC."""
     return f"""CASE WHEN typeof({x}) = 'TIMESTAMP WITH TIME ZONE' THEN CAST({x} AS TIMESTAMPTZ)
     WHEN typeof({x}) = 'VARCHAR' AND regexp_matches(CAST({x} AS VARCHAR), ':[0-9.]+ *([+-]|[A-Za-z])') THEN CAST(CAST({x} AS VARCHAR) AS TIMESTAMPTZ)
     ELSE timezone('UTC', CAST({x} AS TIMESTAMP)) END"""
@@ -76,14 +76,14 @@ _SPELT = (
 
 
 def _spelt(text: str) -> tuple[int, int, str] | None:
-    """Count, seconds and unit of a length of time, however its unit is spelt; months at their longest."""
+    """Parses count, seconds and unit of a length of time, however its unit is spelt; months at their longest."""
     said = re.fullmatch(r"(\d{0,15})\s*([A-Za-z]+)", text.strip())
     found = next(((seconds, unit) for spelt, seconds, unit in _SPELT if said and spelt.fullmatch(said[2])), None)
     return None if said is None or found is None else (int(said[1] or 1), *found)
 
 
 def meant_interval(text: str, known: Sequence[str]) -> str | None:
-    """The known interval that is as long as `1d`, `60 min`, `weekly` or `MS`; else the longest that is shorter."""
+    """Finds the known interval as long as `1d`, `60 min`, `weekly` or `MS`; else the longest that is shorter."""
     lengths = {name: count * seconds for name in known for count, seconds, _ in filter(None, [_spelt(name)]) if name[0].isdigit()}
     said = _spelt(text)
     shorter = [(length, name) for name, length in lengths.items() if said and length <= said[0] * said[1]]
@@ -91,7 +91,7 @@ def meant_interval(text: str, known: Sequence[str]) -> str | None:
 
 
 def meant_span(text: str, months: bool) -> str | None:
-    """A length of time as it is spelt here: `15m` for `15min`, `1month` for `MS` where months may be said."""
+    """Spells a length of time as it is spelt here: `15m` for `15min`, `1month` for `MS` if months are allowed."""
     said = _spelt(text)
     if said is None or said[2] == "month" and not months:
         return None

@@ -36,7 +36,7 @@ export async function isAlterable(dataFolder: string): Promise<boolean> {
   return alteredScript(await ownScript(resolve(dataFolder)), `SELECT * FROM ${realPoints}`) !== undefined
 }
 
-/** The text of the lake's views, with its files where they are now. */
+/** Reads the text of the lake's views, with its files where they are now. */
 export async function ownScript(folder: string): Promise<string> {
   const moved = await movedScript(folder)
   if (moved !== undefined) return moved

@@ -14,24 +14,24 @@ import type { PointsFilter, Standard } from './points.ts'
 import { readsRegistry, Remembered, treeOf } from './parse-tree.ts'
 import { statementsOf } from './statements.ts'
 
-/** How much an answer told. */
+/** Size of an answer: its rows, and its empty columns. */
 export interface Extent {
   readonly rows: number
   readonly empty: readonly Empty[]
 }
 
-/** What was asked of a metric, as `question_notes` takes it; `*` is any metric. */
+/** Metric that a query names, in the fields that `question_notes` reads; `*` is any metric. */
 interface AskedMetric extends Readonly<Record<'interval' | 'asset' | Side, readonly string[]>> {
   /** Path, with a pointer behind `#` where one was named. */
   readonly name: string
   readonly component: string | null
-  /** Whether the catalogue's dimensions stand in where none is named. */
+  /** Whether the catalogue's default dimensions apply if the query names none. */
   readonly defaults: boolean
-  /** Whether nothing was told of any asset. */
+  /** Whether the metric returned nothing for any asset. */
   readonly everywhere: boolean
-  /** The newest instant asked; null where all is. */
+  /** Newest timestamp queried; null if there is no such limit. */
   readonly last: string | null
-  /** Whether a part of all `t` was asked. */
+  /** Whether the query restricts `t` to a range. */
   readonly times: boolean
 }
 
@@ -41,7 +41,7 @@ interface AskedMember {
   readonly value: string
 }
 
-/** Decisions later than what is settled of a metric: how many, and the first of them. */
+/** Decisions later than the resolved range of a metric: how many, and the first of them. */
 interface UnresolvedDecisions {
   readonly metric: string
   readonly decisions: number
@@ -66,13 +66,13 @@ export interface AskedNotes {
   readonly without_instant?: number
   /** Whether the answer has no rows, or one row of nothing but NULL. */
   readonly empty?: boolean
-  /** Metrics of which decisions lie in an unresolved range. */
+  /** Decisions in an unresolved range, by metric. */
   readonly beyond?: readonly UnresolvedDecisions[]
-  /** Why further facts are missing; only the program adds it, the macro does not read it. */
+  /** Reason why further facts are missing; only the program adds it, the macro does not read it. */
   readonly unnoted?: LostNotes
 }
 
-/** Why notes could not be worked out, as their note says it. */
+/** Reasons why notes could not be computed, in the words of the note. */
 type LostNotes = 'too little memory' | 'too little disk' | 'an error of DuckDB, please report it'
 
 /** Notes of a query: those that are known before it runs, and those that depend on its answer. */
@@ -85,19 +85,16 @@ export interface QueryNotes {
   readonly doubts: (answer: Extent) => Promise<AskedNotes>
 }
 
-/** What was asked of a metric, all of it where nothing else is said. */
+/** Builds the entry for a metric; a query without restrictions unless `rest` states some. */
 function askedMetric(name: string, rest: Partial<AskedMetric>): AskedMetric {
   const any = { interval: [], asset: [], currency: [], exchange: [], network: [], component: null, last: null }
   return { name, ...any, defaults: true, everywhere: false, times: false, ...rest }
 }
 
-/** Columns that hold nothing for most metrics. */
+/** Columns that are null for most metrics. */
 const oftenNull = words('currency exchange network o extra computed_at component')
 
-/**
- * Whether a result is one to wonder about: no rows, a column that tells nothing although it mostly does, a count of
- * nothing.
- */
+/** Whether a result looks wrong: no rows, an empty column that is usually filled, or a count of 0. */
 export function isDoubtful(rows: number, empty: readonly Empty[], counts: boolean): boolean {
   const isStrange = ({ column, everywhere, zero }: Empty): boolean =>
     zero === true ? counts : everywhere && !oftenNull.has(column.toLowerCase())
@@ -105,8 +102,8 @@ export function isDoubtful(rows: number, empty: readonly Empty[], counts: boolea
 }
 
 /**
- * What the lake notes of a question. Where `as_of` is mandatory (`cut`) it tells what was known then and no more;
- * elsewhere it looks past it, because since when something is known is what helps.
+ * Computes the notes of the lake on a question. Where `as_of` is mandatory (`cut`) they show only what was known then;
+ * elsewhere they look past it, because the time from which something is known is what helps.
  */
 export async function notesOf(
   engine: Engine,
@@ -131,18 +128,20 @@ export async function notesOf(
   }
 }
 
-/** The note about notes that are missing; none if none are. */
+/** Builds the note about notes that are missing; none if none are. */
 function lostNote(reason: LostNotes | undefined): readonly Note[] {
   return reason === undefined ? [] : [{ code: 'unnoted', subject: reason }]
 }
 
-/** The instant at which a session stands; null where it stands at none. */
+/** Reads the `as_of` of a session; null if none is set. */
 export async function asOfIn(engine: Engine): Promise<string | null> {
   const [row] = await engine.rows<{ at: string | null }>(`SELECT CAST(${instantSql('as_of')} AS VARCHAR) AS at`)
   return row?.at ?? null
 }
 
-/** Why an error loses notes; undefined for one of the caller's own relation, or of views that cannot answer. */
+/**
+ * Classifies an error that loses notes; undefined if the caller's own relation caused it, or views that cannot answer.
+ */
 function lossIn(error: unknown): LostNotes | undefined {
   const lack = lackIn(error)
   if (lack !== undefined) return `too little ${lack}`
@@ -151,13 +150,13 @@ function lossIn(error: unknown): LostNotes | undefined {
 }
 
 /**
- * Questions beside a question, which never stand in its way: a lake of another program, for one, may not know how to
- * answer. What is lost for want of memory or by an error of the engine is remembered, so that a note can name it.
+ * Runs side questions that never make the main question fail: a lake of a different program, for example, may not know
+ * how to answer. It remembers what is lost for want of memory or by an error of the engine, so that a note can name it.
  */
 class Aside {
   #lost: LostNotes | undefined
 
-  /** Does the work; undefined if it fails. */
+  /** Runs the work; undefined if it fails. */
   async ask<T>(work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work()
@@ -168,7 +167,7 @@ class Aside {
     }
   }
 
-  /** What is to be noted of questions that were lost; nothing if none was. */
+  /** Returns the note on questions that were lost; empty if none was. */
   lost(): AskedNotes {
     return this.#lost === undefined ? {} : { unnoted: this.#lost }
   }
@@ -183,7 +182,7 @@ type NoteRow = {
   readonly words: string
 }
 
-/** A note of the lake; of its figures those that its words tell. */
+/** Converts a row to a note; of its statistics only those that its words show. */
 function noteOf({ code, subject, figures, near, there, words }: NoteRow): Note {
   const all = Object.entries(JSON.parse(figures ?? '{}') as Readonly<Record<string, string | number | null>>)
   const shownFigures = all.filter(
@@ -201,7 +200,7 @@ function noteOf({ code, subject, figures, near, there, words }: NoteRow): Note {
 /** First instant and end of a calendar in a query; null if an end is not a constant. */
 type CalendarEnds = readonly (string | null)[]
 
-/** What statements query, as the macro `question_asked` of the lake reports it. */
+/** Content of statements, as the macro `question_asked` of the lake reports it. */
 interface AskedSql {
   readonly tables: readonly string[]
   readonly texts: readonly string[]
@@ -214,17 +213,17 @@ interface AskedSql {
   readonly joins: readonly AskedJoin[]
 }
 
-/** A call of a join: what it asks of its metrics, with the options as the caller gave them. */
+/** Call of a join: the metrics it queries, with the options as the caller gave them. */
 interface AskedJoin {
   readonly metrics: readonly AskedMetric[]
-  /** Null where it is no constant. */
+  /** Interval of the metrics; null if it is no constant. */
   readonly interval: string | null
   readonly currency: string | null
   readonly exchange: string | null
   readonly network: string | null
-  /** Whether decisions later than what is settled get a value. */
+  /** Whether decisions later than the resolved range get a value. */
   readonly answers_unsettled: boolean
-  /** The caller's SELECT of asset, ts and latency of each decision, not judged yet; null where it is not found. */
+  /** SELECT of the caller of asset, ts and latency of each decision, not judged yet; null where it is not found. */
   readonly decisions: string | null
 }
 
@@ -237,7 +236,7 @@ interface DecidedJoin {
 /** Parsed scripts by their text; nothing else is read. */
 const askedBy = new Remembered<AskedSql | null>()
 
-/** What the words of a script ask. */
+/** Lists what the statements of a script query. */
 async function askedInSql(engine: Engine, sql: string, aside: Aside, parameters: Parameters = []): Promise<AskedSql> {
   // Those without a name are counted from 1.
   const namedValues = Object.entries<unknown>(
@@ -255,7 +254,7 @@ async function askedInSql(engine: Engine, sql: string, aside: Aside, parameters:
   return found ?? { tables: [], texts: [], counts: false, metrics: [], joins: [] }
 }
 
-/** Asks the decisions of joins how far they reach, and where one may be late, how many are. */
+/** Finds how far the decisions of each join reach and, if one may be late, counts them. */
 async function decidedBy(
   engine: Engine,
   joins: readonly AskedJoin[],
@@ -270,7 +269,7 @@ async function decidedBy(
   return found
 }
 
-/** What the decisions of a join tell; undefined where it is not found which they are. */
+/** Computes the reach of a join's decisions; undefined if the decisions cannot be determined. */
 async function decisionsOf(
   engine: Engine,
   join: AskedJoin,
@@ -298,23 +297,23 @@ async function decisionsOf(
   return { metrics: join.metrics.map((metric) => ({ ...metric, ...reached })), beyond }
 }
 
-/** How far the decisions of a join reach. */
+/** Range that the decisions of a join cover. */
 interface DecisionReach {
   /** The ts of the newest decision; null without one. */
   readonly last: string | null
-  /** The assets that are asked for, as JSON. */
+  /** Assets of the decisions, as JSON. */
   readonly assets: string
-  /** Whether one may be later than what is settled. */
+  /** Whether a decision may be later than the resolved range. */
   readonly late: boolean
 }
 
-/** The macros that take decisions, and how the values of a question stand in their calls. */
+/** Macros that take decisions, each with the arguments that follow them in a call. */
 const decisionMacros = {
   question_reach: `from_json($1, '["VARCHAR"]'), $2`,
   question_unsettled: `from_json($1, '["VARCHAR"]'), $2, currency := $3, exchange := $4, network := $5`,
 } as const
 
-/** Asks a macro about the decisions that a judged SELECT gives; every value of the question is a parameter. */
+/** Runs a macro over the decisions that a judged SELECT returns; every value of the question is a parameter. */
 async function askDecisions<T extends Row>(
   engine: Engine,
   judged: string,
@@ -328,8 +327,8 @@ async function askDecisions<T extends Row>(
 const joins = /\bpit_(?:join|long|window)\b/i
 
 /**
- * What the lake is asked to note of a query with so many columns, 0 where it gives no rows: at once, and once it is
- * known how much its answer tells. What it asks is found out only where that may matter.
+ * Computes what the lake notes of a query with so many columns (0 if it returns no rows): at once, and when the size of
+ * its answer is known. The statements are analysed only if that may matter.
  */
 export async function noticingSql(
   engine: Engine,
@@ -370,14 +369,16 @@ export async function noticingSql(
   })
 }
 
-/** What a condition on the universe compares its columns with. */
+/** Finds the values with which a condition on the universe compares its columns. */
 export async function membersIn(engine: Engine, condition: string): Promise<AskedNotes> {
   const aside = new Aside()
   const { members = [] } = await askedInSql(engine, `SELECT 1 FROM universe WHERE (\n${condition}\n)`, aside)
   return { members, ...aside.lost() }
 }
 
-/** What a panel, or a join with one column `found`, asked of the metrics that told nothing of some assets. */
+/**
+ * Lists what a panel, or a join with one column `found`, queried of the metrics that returned nothing for some assets.
+ */
 export function doubtsOfPanel(spec: PanelSpec, empty: readonly Empty[], last: string | null, foundColumn?: string) {
   const field = ['v', 't', 'available_at', 'age'].find((fieldName) =>
     (spec.fields ?? ['v']).some((name) => name === fieldName),
@@ -394,7 +395,7 @@ export function doubtsOfPanel(spec: PanelSpec, empty: readonly Empty[], last: st
   return { metrics }
 }
 
-/** What a filter of points asked of each metric. */
+/** Lists what a filter of points queries of each metric. */
 export function doubtsOfFilter(filter: PointsFilter, standards: readonly Standard[]): AskedNotes {
   const asset = [filter.assets ?? []].flat()
   const rest = { asset, times: filter.since !== undefined || filter.until !== undefined, ...sides(filter) }

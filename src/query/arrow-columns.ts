@@ -32,7 +32,7 @@ const fixed: Readonly<Record<number, readonly [type: arrow.DataType, store: new 
   [typeIds.TIMESTAMP_TZ]: [new arrow.TimestampMicrosecond('UTC'), BigInt64Array],
 }
 
-/** The Arrow type that holds every value of the DuckDB type exactly; what Arrow has no such type for becomes text. */
+/** Maps a DuckDB type to the Arrow type that represents every value exactly; text if Arrow has none. */
 export function arrowType(type: DuckDBType): arrow.DataType {
   const field = (name: string, of: DuckDBType, nullable = true): arrow.Field<arrow.DataType> =>
     new arrow.Field(name, arrowType(of), nullable)
@@ -64,14 +64,14 @@ export function arrowType(type: DuckDBType): arrow.DataType {
   }
 }
 
-/** Values that stand side by side in a vector; so many NULLs where there is none. */
+/** Consecutive values of a vector; `count` NULLs if it has no vector. */
 interface Run {
   readonly vector: DuckDBVector | null
   readonly from: number
   readonly count: number
 }
 
-/** The values of runs, one after the other, as Arrow data. */
+/** Converts the values of runs, one after the other, to Arrow data. */
 export function dataOf(type: DuckDBType, runs: readonly Run[]): arrow.Data {
   const columnType = arrowType(type)
   switch (type.typeId) {
@@ -112,7 +112,7 @@ export function dataOf(type: DuckDBType, runs: readonly Run[]): arrow.Data {
   }
 }
 
-/** Data of a type with what tells which of its values are there. */
+/** Builds the data of a type with its validity bits. */
 function makeData(type: arrow.DataType, runs: readonly Run[], parts: object): arrow.Data {
   const { set, length, count } = bits(runs, presenceIn)
   return arrow.makeData({
@@ -125,7 +125,7 @@ function makeData(type: arrow.DataType, runs: readonly Run[], parts: object): ar
   } as never)
 }
 
-/** Of which values something is true, a bit each; of those in no vector nothing is. */
+/** Builds a bitmap, one bit for each value, set if `holds` is true for it; never set for values without a vector. */
 function bits(runs: readonly Run[], holds: (vector: DuckDBVector) => (index: number) => boolean) {
   const length = lengthOf(runs)
   const set = new Uint8Array((length + 7) >> 3)
@@ -146,7 +146,7 @@ function lengthOf(runs: readonly Run[]): number {
   return runs.reduce((sum, { count }) => sum + count, 0)
 }
 
-/** What is made of each value in its order; of one that is not there with null. */
+/** Maps each value in order; `make` gets a null vector for a value that is NULL. */
 function eachOf<T>(runs: readonly Run[], make: (vector: DuckDBVector | null, index: number) => T): T[] {
   return runs.flatMap(({ vector, from, count }) => {
     const presence = vector && presenceIn(vector)
@@ -165,7 +165,7 @@ function numbers(runs: readonly Run[], Store: new (length: number) => Numbers): 
   return data
 }
 
-/** 128 bits a value, lowest word first. */
+/** Builds the data of 128-bit values, lowest word first. */
 function words(runs: readonly Run[]): Uint32Array {
   const data = new Uint32Array(4 * lengthOf(runs))
   const values = eachOf(runs, (vector, i) => (vector?.getItem(i) ?? 0n) as bigint | DuckDBDecimalValue)
@@ -176,7 +176,7 @@ function words(runs: readonly Run[]): Uint32Array {
   return data
 }
 
-/** Bytes, and whatever Arrow has no type for as text. */
+/** Builds the data of texts: bytes, and types that Arrow lacks as text. */
 function texts(runs: readonly Run[], typeId: DuckDBType['typeId']) {
   const valueOffsets = new Int32Array(lengthOf(runs) + 1)
   let data = new Uint8Array(8 * valueOffsets.length)
@@ -199,7 +199,7 @@ function texts(runs: readonly Run[], typeId: DuckDBType['typeId']) {
   return { valueOffsets, data: data.subarray(0, end) }
 }
 
-/** Arrow counts up to here. */
+/** Checks the end of data, up to which Arrow can count. */
 function ended(end: number): number {
   if (end > 0x7fff_ffff) throw new Error('more than 2 GB in one Arrow batch')
   return end
@@ -213,7 +213,10 @@ function bytesReader(vector: DuckDBVector, typeId: DuckDBType['typeId']): (index
     : (i) => encoder.encode(String(vector.getItem(i)))
 }
 
-/** Sixteen bytes stand for each text: its length, then itself if it is short, else its beginning and its address. */
+/**
+ * Builds a reader of texts. Each text has an entry of sixteen bytes: its length, then itself if it is short, else its
+ * beginning and its address.
+ */
 function textReader(vector: DuckDBVector): (index: number) => Uint8Array {
   const view = insideOf(vector, 'dataView')
   let low = -1n
@@ -233,7 +236,7 @@ function textReader(vector: DuckDBVector): (index: number) => Uint8Array {
   }
 }
 
-/** Where lists begin and end, and the runs of what is in them. */
+/** Computes the offsets of lists and the runs of their items. */
 function listed(runs: readonly Run[]): { readonly valueOffsets: Int32Array; readonly items: readonly Run[] } {
   const items = eachOf(runs, (vector, i): Run => {
     const list = vector as DuckDBListVector | null

@@ -21,11 +21,11 @@ import { distinctNames } from './projection.ts'
  * memory.
  */
 const mostChunks = 32
-/** Number of chunks that hold some 32 MB, if each has one column. */
+/** Number of chunks that take some 32 MB with one column. */
 const columnChunks = 2048
 
 /**
- * Runs a statement and gives its schema, and its batches in order, each built from DuckDB's column chunks, which
+ * Runs a statement and returns its schema and its batches in order, each built from DuckDB's column chunks, which
  * `filled` sees.
  */
 async function arrowStream(engine: Engine, sql: string, filled: Filled | undefined, parameters?: Parameters) {
@@ -57,7 +57,7 @@ async function arrowStream(engine: Engine, sql: string, filled: Filled | undefin
   return { schema, batches: batches() }
 }
 
-/** Runs a statement and gives its whole result as a typed Arrow table. */
+/** Runs a statement and returns its whole result as a typed Arrow table. */
 export async function arrowTable(engine: Engine, sql: string, filled: Filled, parameters?: Parameters): Promise<Table> {
   const { schema, batches } = await arrowStream(engine, sql, filled, parameters)
   const decoded: RecordBatch[] = []
@@ -66,7 +66,7 @@ export async function arrowTable(engine: Engine, sql: string, filled: Filled, pa
 }
 
 /**
- * Runs a statement and gives its result as the bytes of an Arrow IPC file or stream; one batch is in memory at a time.
+ * Runs a statement and yields its result as the bytes of an Arrow IPC file or stream; one batch is in memory at a time.
  */
 export async function* arrowBytes(engine: Engine, sql: string, form: 'file' | 'stream', filled?: Filled) {
   const { schema, batches } = await arrowStream(engine, sql, filled)

@@ -7,7 +7,7 @@ import { filesOnDisk } from '../lake/ledger/index-queries.ts'
 import { isThere } from '../lake/store/files.ts'
 import { inLake } from '../lake/store/layout.ts'
 
-/** So much is read on opening of files that nobody proved where they stand: a second's work. */
+/** Maximum bytes read on opening from files that are not proved intact: a second's work. */
 const mostRead = 500_000_000
 
 /**
@@ -37,8 +37,8 @@ export async function refuseOthers(ledger: Ledger, manifest: Manifest | undefine
 }
 
 /**
- * The damage of a lake that may be why something failed which nobody foresaw: the engine says of a file that it cannot
- * read only what it found in it. Null where every file is as it was committed, as far as that is seen in a second.
+ * Finds damage in a lake that may explain an unforeseen failure: the engine reports only what it found in a file that
+ * it cannot read. Null if every file is as it was committed, as far as that can be checked in a second.
  */
 export async function damageBehind(folder: string, cause: unknown): Promise<LakeError | null> {
   using ledger = Ledger.glance(folder)
@@ -60,7 +60,10 @@ export async function damageBehind(folder: string, cause: unknown): Promise<Lake
   return new LakeError('integrity', { subject: path, expected, got, next, cause })
 }
 
-/** What the engine looked for and did not find: a file of an earlier version, without which the lake goes on. */
+/**
+ * Builds the error for a file of an earlier version that the engine did not find, and without which the lake still
+ * works; null if the cause is different.
+ */
 function absentBehind(cause: unknown): LakeError | null {
   const [, subject] = /No files found that match the pattern "([^"]+\.parquet)"/.exec(String(cause)) ?? []
   if (subject === undefined) return null

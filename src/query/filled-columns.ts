@@ -5,30 +5,30 @@ import { presenceIn } from './vectors.ts'
 /** A column in which nothing was found. */
 export interface Empty {
   readonly column: string
-  /** The assets for which it holds nothing; none where the result was not watched by asset. */
+  /** Assets for which the column is empty; none if the result was not watched by asset. */
   readonly assets: readonly string[]
-  /** Whether it holds nothing in any row. */
+  /** Whether the column is empty in every row. */
   readonly everywhere: boolean
-  /** Whether it holds 0 in the only row. */
+  /** Whether the column is 0 in the only row. */
   readonly zero?: true
 }
 
-/** As a number, or as its text. */
+/** Zeros, as numbers or as text. */
 const zeros: ReadonlySet<unknown> = new Set([0, 0n, '0'])
 
-/** Watches a result go by and tells in which columns it held nothing. */
+/** Watches the rows of a result and reports its empty columns. */
 export class Filled {
   rows = 0
   readonly #names: readonly string[]
-  /** The place of the column that tells the rows apart; -1 where there is none. */
+  /** Index of the column that identifies a row's asset; -1 if there is none. */
   readonly by: number
   readonly #places = new Map<string, number>()
-  /** By column, by the asset's place. */
+  /** Whether a value was seen, by column and by the asset's place. */
   readonly #valueSeen: boolean[][]
-  /** Columns that hold 0 in the first row. */
+  /** Whether a column is 0 in the first row, by column. */
   #zeros: readonly boolean[] = []
 
-  /** `by` is the column whose texts tell the rows apart. */
+  /** Starts without rows; `by` is the column whose texts identify the rows. */
   constructor(names: readonly string[], by?: string) {
     this.#names = names
     this.by = by === undefined ? -1 : names.findIndex((name) => name.toLowerCase() === by)
@@ -36,7 +36,7 @@ export class Filled {
   }
 
   /**
-   * Looks at further rows: where columns hold something, the text that tells a row apart, and what the first row holds.
+   * Records further rows: the columns with a value, the text that identifies a row, and the values of the first row.
    */
   #add(
     rows: number,
@@ -82,7 +82,7 @@ export class Filled {
     }
   }
 
-  /** The columns in which something is missing; none where there are no rows at all. */
+  /** Lists the columns in which something is missing; none if there are no rows at all. */
   empty(): readonly Empty[] {
     if (this.rows === 0) return []
     return this.#names.flatMap((column, k) => {

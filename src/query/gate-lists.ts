@@ -1,6 +1,6 @@
 /**
- * The engine's table functions that a query may call: they read, and none of them writes, runs SQL that it is given as
- * text, or tells or changes settings. What is missing here is refused, also where a later engine brings it.
+ * Table functions of the engine that a query may call: they only read, and none runs SQL from a text, or shows or
+ * changes settings. Any function not listed is refused, also one that a later engine adds.
  */
 export const readingFunctions: ReadonlySet<string> = words(`
   range generate_series unnest repeat repeat_row summary seq_scan query_table json_each json_tree histogram
@@ -14,7 +14,7 @@ export const readingFunctions: ReadonlySet<string> = words(`
   pragma_version icu_calendar_names pg_timezone_names
 `)
 
-/** The engine's table functions that are refused, as of the version in use; a test holds that each is judged. */
+/** Table functions of the engine that are refused, as of the version in use; a test proves that each is judged. */
 export const refusedFunctions: ReadonlySet<string> = words(`
   query json_execute_serialized_sql sql_auto_complete read_duckdb arrow_scan arrow_scan_dumb enable_logging
   disable_logging truncate_duckdb_logs duckdb_logs duckdb_logs_parsed duckdb_log_contexts enable_profiling
@@ -26,8 +26,7 @@ export const refusedFunctions: ReadonlySet<string> = words(`
 `)
 
 /**
- * Functions of single values that write to a log, bind SQL that stands in a text, tell of whole files what no cut
- * hides, or sleep.
+ * Scalar functions that write to a log, bind SQL from a text, reveal facts of whole files that no cut hides, or sleep.
  */
 export const refusedScalars: ReadonlySet<string> = new Set([
   'write_log',
@@ -59,7 +58,8 @@ export const computingFunctions: ReadonlySet<string> = words(`
 `)
 
 /**
- * What of the catalogue is told to askers who see views and macros alone, but for the columns that tell their texts.
+ * Catalogue functions for clients who see views and macros only, each with the columns that stay hidden: those with the
+ * texts.
  */
 export const hiddenColumns: Readonly<Record<string, readonly string[]>> = {
   duckdb_tables: ['sql'],
@@ -77,7 +77,7 @@ export const boundSteps: ReadonlySet<string> = words(
 `.replaceAll(/\w+/g, (name) => `LOGICAL_${name.toUpperCase()}`),
 )
 
-/** The words of a list that is written as one text. */
+/** Splits the words of a list that is written as one text. */
 export function words(text: string): ReadonlySet<string> {
   return new Set(text.trim().split(/\s+/))
 }

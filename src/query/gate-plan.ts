@@ -6,14 +6,15 @@ import { boundPlan, describedIn } from './parse-tree.ts'
 type Node = { readonly [name: string]: unknown }
 
 /**
- * The second wall: of the bound plan of a SELECT every scan of a file bears the mark that only the session's own views
- * and macros were given, and one of points stands under the cut. Nothing of its words is relied upon. No function tells
- * of a file what lies behind the cut. Gives the plan, around which stands a projection that tells the columns.
+ * Judges the bound plan of a SELECT, as the second check: every scan of a file must bear the mark that only the
+ * session's own views and macros have, and every scan of points must stand under the cut. It does not rely on the words
+ * of the SELECT. No function may reveal the part of a file behind the cut. Returns the plan, with a projection around
+ * it that shows the columns.
  */
 export async function judgeScans(engine: Engine, select: string, mark: string, refused: (what: string) => LakeError) {
   const plan = await boundPlan(engine, `SELECT * FROM (${select}\n) AS answer`)
   if ('why' in plan) {
-    // The engine says in its own words, with the place, what cannot be bound.
+    // The engine reports in its own words, with the place, what cannot be bound.
     await engine.prepared(select)
     throw refused(`a statement without a plan (${plan.why})`)
   }
@@ -40,8 +41,8 @@ export async function judgeScans(engine: Engine, select: string, mark: string, r
 }
 
 /**
- * What a judged SELECT gives, as its plan tells it: to ask the engine is to bind it once more. Undefined where that
- * must be.
+ * Derives the columns of a judged SELECT from its plan, because the engine would bind it once more. Undefined if that
+ * is necessary.
  */
 export async function preparedBy(engine: Engine, { expressions }: Node): Promise<Prepared | undefined> {
   const columns = (expressions as readonly Node[]).map(({ alias, return_type: type }) => {
@@ -51,7 +52,7 @@ export async function preparedBy(engine: Engine, { expressions }: Node): Promise
   return columns.includes(undefined) ? undefined : await engine.prepared(`SELECT ${columns.join(', ')}`)
 }
 
-/** A type as SQL; undefined for the rarer ones. */
+/** Formats a type as SQL; undefined for the rarer ones. */
 function typeSql({ id, type_info: typeInfo }: Node): string | undefined {
   if (typeInfo === null) return /^[A-Z][A-Z_ ]*$/.test(String(id)) ? String(id) : undefined
   const { alias, width, scale, child_type: child, child_types: children } = typeInfo as Node
@@ -66,7 +67,7 @@ function typeSql({ id, type_info: typeInfo }: Node): string | undefined {
     : `STRUCT(${parts.map((part) => part.join(' ')).join(', ')})`
 }
 
-/** What a scan reads that it may not; undefined where it may. */
+/** Names the forbidden source of a scan; undefined if the scan is allowed. */
 function strangeScan(node: Node, cut: boolean, mark: string): string | undefined {
   const name = String(node['name'])
   if (computingFunctions.has(name)) return undefined

@@ -18,23 +18,23 @@ import {
   parsedSql,
 } from './parse-tree.ts'
 
-/** A statement that was read and may run, with the columns that it gives. */
+/** Statement that was read and may run, with its result columns. */
 export interface Ready extends Prepared {
   readonly text: string
 }
 
 /**
- * Lets one statement pass that only reads the lake, or makes temporary things of the session; everything else is
- * refused. First the engine's parser shows which functions the words call, and nothing is bound until these are known
- * to read; then its plan shows what views and macros made of them. What neither shows is refused. With a mark it reads
- * the views and macros that bear it (`markedViews`) and nothing past them.
+ * Admits a statement that only reads the lake, or makes temporary things of the session; everything else is refused.
+ * First the engine's parser shows which functions the words call, and nothing is bound until these are known to read;
+ * then its plan shows what views and macros made of them. A part that neither shows is refused. With a mark the
+ * statement reads the views and macros that bear it (`markedViews`) and nothing past them.
  */
 export async function admit(engine: Engine, statement: string, parameters?: Parameters, mark?: string): Promise<Ready> {
   if (statement.includes('\0')) throw refusalOf('a NUL sign')
   if (mark !== undefined) refuseManyParts(statement)
   const text = statement.slice(opening(statement) ?? 0)
   const explains = explainHead.exec(text)
-  // A plan that is shown tells files and marks.
+  // A plan that is shown reveals files and marks.
   if (explains && mark !== undefined) throw refusalOf('EXPLAIN', pastViews)
   if (writesInside(text)) throw refusalOf('a statement that writes, in a WITH')
   if (explains) return explanation(engine, statement, text.slice(explains[0].length), parameters)
@@ -53,14 +53,14 @@ export async function admit(engine: Engine, statement: string, parameters?: Para
   return { text: statement, kind, columns }
 }
 
-/** Words that put together what stands on both sides of them, and how often they may be written. */
+/** Words that combine the operands on both sides of them, and how often they may be written. */
 interface BoundedWords {
   readonly words: ReadonlySet<string>
-  /** How many parts a client that is not trusted may put together by them. */
+  /** Maximum parts that an untrusted client may combine with them. */
   readonly most: number
   /** The parts, as a refusal calls them. */
   readonly parts: string
-  /** What to write instead. */
+  /** Alternative to suggest. */
   readonly next: string
 }
 
@@ -80,7 +80,7 @@ const boundedWords: readonly BoundedWords[] = [
   },
 ]
 
-/** Refuses a text that takes the engine's parser too long; asked before anything of it is parsed. */
+/** Refuses a text that takes the engine's parser too long; called before any of it is parsed. */
 export function refuseManyParts(statement: string): void {
   for (const { words, most, parts, next } of boundedWords) {
     const count = 1 + countWords(statement, words)
@@ -91,7 +91,7 @@ export function refuseManyParts(statement: string): void {
 const explainHead =
   /^EXPLAIN(?:[ \t\r\n]+ANALY[SZ]E(?![\w$])|[ \t\r\n]*\([ \t\r\n]*(?:ANALYZE|FORMAT[ \t\r\n]+\w+)(?:[ \t\r\n]*,[ \t\r\n]*(?:ANALYZE|FORMAT[ \t\r\n]+\w+))*[ \t\r\n]*\))?(?=[\s("]|--|\/\*|$)/i
 
-/** An EXPLAIN runs its statement where it says ANALYZE: that one must pass by itself. */
+/** Admits an EXPLAIN. It runs its statement if it says ANALYZE, so that statement must pass by itself. */
 async function explanation(engine: Engine, whole: string, inner: string, parameters: Parameters | undefined) {
   if (opening(inner) !== undefined) await admit(engine, inner, parameters)
   const { kind, columns } = await engine.prepared(whole)
@@ -99,12 +99,12 @@ async function explanation(engine: Engine, whole: string, inner: string, paramet
   return { text: whole, kind, columns }
 }
 
-/** The statement's words as the engine's parser takes them: one SELECT, and functions that read. */
+/** Judges the statement's words as the engine's parser takes them: one SELECT, and functions that read. */
 async function judgeWords(engine: Engine, statement: string, probe: string, macro: boolean, mark?: string) {
   const tree = await parsedSql(engine, probe)
   if ('error' in tree) {
     const whole = probe === statement ? tree : await parsedSql(engine, statement)
-    // No SQL at all: the engine says so in its own words, with the place.
+    // No SQL at all: the engine reports it in its own words, with the place.
     if ('error' in whole && whole.error === 'parser') await engine.parse(statement)
     throw refusalOf(openingWords(statement, 1)[0] ?? tree.error)
   }
@@ -114,8 +114,7 @@ async function judgeWords(engine: Engine, statement: string, probe: string, macr
       const setting = constantText(call.arguments[0]) ?? 'a value'
       if (!reportedSettings.has(setting.toLowerCase())) throw refusalOf(`current_setting of ${setting}`)
     }
-    // With `=` an option is a comparison, which stands in the place of the next one: what comes then says nothing of
-    // that.
+    // With `=` an option is a comparison, which takes the place of the next option; a later error would not show that.
     const [name] = timeMacros.has(call.name) ? comparedOptions(call, macroOptions) : []
     if (name !== undefined) {
       const next = 'an option is named with :='
@@ -145,7 +144,7 @@ const macroOptions: ReadonlySet<string> = new Set([
   'until',
 ])
 
-/** The plan, in which views and macros are resolved: steps that compute, and functions that read. */
+/** Judges the plan, in which views and macros are resolved: steps that compute, and functions that read. */
 async function judgePlan(engine: Engine, statement: string, parameters?: Parameters): Promise<void> {
   const rows = await engine.rows<{ explain_value: string }>(`EXPLAIN (FORMAT json) ${statement}`, parameters)
   const texts = rows.map((row) => row.explain_value)
@@ -163,7 +162,7 @@ function plain(name: string): string {
   return name.trim().toLowerCase().replaceAll(' ', '_')
 }
 
-/** The refusal of a statement, of one of its functions, or of a step of its plan. */
+/** Builds the refusal of a statement, of one of its functions, or of a step of its plan. */
 export function refusalOf(what: string, next = remedies[what] ?? temporaryOnly): LakeError {
   if (['SET', 'RESET', 'PRAGMA', 'USE'].includes(what)) {
     return usage('SQL', { expected: 'SET VARIABLE only', got: what, next: settingsFixed })

@@ -45,12 +45,12 @@ export interface Calendar {
 
 const joinedColumns = ['t', 'available_at', 'v', 'o', 'age']
 
-/** What a join asks, as a panel of one metric would say it. */
+/** Converts a join to the spec of a panel of one metric. */
 export function joinSpec({ metric, ...rest }: Join): PanelSpec {
   return specOf({ ...rest, metrics: [metric] })
 }
 
-/** The SQL of `pit_join`, or of `pit_window` if the points are counted, over a table of that name. */
+/** Builds the SQL of `pit_join`, or of `pit_window` if the points are counted, over a table of that name. */
 export function joinCallSql(spec: PanelSpec, n: number | string | undefined, table: string): DecisionsSql {
   const { metrics, interval, decisions } = spec
   const added = n === undefined ? joinedColumns : [...joinedColumns, 'nth']
@@ -70,7 +70,7 @@ export function joinCallSql(spec: PanelSpec, n: number | string | undefined, tab
   return { decisions: tableSql(spec, table), query }
 }
 
-/** The size of a window: a number of points, or a span. */
+/** Formats the size of a window as SQL: a number of points, or a span. */
 function windowSizeSql(n: number | string): string {
   const seconds = typeof n === 'string' ? (parseDuration(n) ?? 0) : 0
   if (seconds > 0) return `to_seconds(${seconds})`
@@ -78,7 +78,7 @@ function windowSizeSql(n: number | string): string {
   throw usage('window: n', { expected: 'how many points, 1 or more, or a span such as 90d', got: JSON.stringify(n) })
 }
 
-/** The query for a calendar. */
+/** Builds the query for a calendar. */
 export function calendarSql({ since, until, step, assets }: Calendar): string {
   const instants = gridSql('calendar', { since, until, step })
   if (assets === undefined) return `SELECT ts FROM ${instants} ORDER BY ts`
@@ -123,7 +123,7 @@ export interface Resample {
   readonly followRenames?: boolean
 }
 
-/** The query for a resampled metric. */
+/** Builds the query for a resampled metric. */
 export function resampleSql({ metric, fromInterval, toInterval, agg = 'mean', assets, ...options }: Resample): string {
   const { skipNulls = false, followRenames = false, minParts, ...texts } = options
   if (minParts !== undefined && (!Number.isInteger(minParts) || minParts < 1))
@@ -142,7 +142,7 @@ export function resampleSql({ metric, fromInterval, toInterval, agg = 'mean', as
   return `SELECT * FROM ${call}${wanted} ORDER BY asset, currency, exchange, network, t`
 }
 
-/** The query for every version ever known of the records of a registry resource. */
+/** Builds the query for every version ever known of the records of a registry resource. */
 export function historySql(resource: string): string {
   if (!/^[a-z_]+$/.test(resource))
     throw usage('history', { expected: 'a resource of the registry, such as products', got: JSON.stringify(resource) })
@@ -152,7 +152,7 @@ export function historySql(resource: string): string {
 /** The query for the catalogue. */
 export const metricsSql = 'SELECT * FROM endpoints ORDER BY metric'
 
-/** The query for one row: which lake and version this is, what it holds, and what is wrong with it. */
+/** Query for one row: the lake and its version, its contents, and what is wrong with it. */
 export const statusSql = `SELECT lake, version, committed_at, provider, synthetic, folder,
   (SELECT count(*) FROM series) AS series,
   (SELECT CAST(coalesce(sum(points), 0) AS BIGINT) FROM series) AS points,

@@ -5,8 +5,8 @@ import type { Ready } from './gate.ts'
 import { distinctNames, jsonForm } from './projection.ts'
 
 /**
- * The engine makes the text of rows up to so wide: of wider ones it holds several beginnings at once, beside what it
- * counts.
+ * Maximum columns for which the engine makes the text of rows. For wider rows it keeps several beginnings in memory at
+ * once, in addition to what it counts.
  */
 const widest = 32
 
@@ -14,16 +14,16 @@ const widest = 32
 export interface ResultLines {
   /** Names of the columns, each once. */
   readonly names: readonly string[]
-  /** What the rows so far contain, by column. */
+  /** Contents of the rows so far, by column. */
   readonly filled: Filled
   /** The rows of each chunk, a JSON text each. */
   readonly lines: AsyncGenerator<readonly string[]>
 }
 
 /**
- * The rows of a statement as JSON objects, a text each, those of a chunk together; what they hold is seen as they go
- * by. The engine makes the text of each row where it would be just that of `jsonForm`, which takes half the time; rows
- * and types of which that is not sure are made here, value by value.
+ * Formats the rows of a statement as JSON objects, a text each, those of a chunk together, and watches their content.
+ * The engine makes the text of each row if it would be just that of `jsonForm`, which takes half the time; rows and
+ * types of which that is not sure are made here, value by value.
  */
 export async function jsonLines(
   engine: Engine,
@@ -34,7 +34,7 @@ export async function jsonLines(
   const keys = called.map((name) => JSON.stringify(name))
   const filled = new Filled(called, by)
   const forms = columns.map(({ type }, k) => sureForm(quoteName(`c${k}`), type))
-  // Nothing but a SELECT may stand in another one.
+  // Only a SELECT may be inside another one.
   const sure =
     kind === 'SELECT' && forms.length > 0 && forms.length <= widest && forms.every((form) => form !== undefined)
   const names = columns.map((_, k) => quoteName(`c${k}`))
@@ -61,18 +61,15 @@ export async function jsonLines(
   return { names: called, filled, lines: texts() }
 }
 
-/**
- * Texts one after the other, by halves: one by one the engine would hold as many beginnings of each row as it has
- * columns.
- */
+/** Joins texts by halves: one by one the engine would keep as many beginnings of each row as it has columns. */
 function joined(parts: readonly string[]): string {
   const half = Math.ceil(parts.length / 2)
   return parts.length < 2 ? (parts[0] ?? '') : `(${joined(parts.slice(0, half))} || ${joined(parts.slice(half))})`
 }
 
 /**
- * The SQL of a value's JSON text, NULL where it is not sure to be that of `jsonForm`; undefined for types that are left
- * to it.
+ * Builds the SQL of a value's JSON text, NULL if it is not sure to be that of `jsonForm`; undefined for types that are
+ * left to it.
  */
 function sureForm(place: string, type: DuckDBType): string | undefined {
   const form = sureForms[type.typeId]
@@ -93,7 +90,8 @@ const usual = (place: string, type: string): string =>
 const instant = (place: string, micros: string, type: string, zone: string): string =>
   `CASE WHEN ${usual(place, type)} THEN strftime(${micros}, '"%Y-%m-%dT%H:%M:%S.%f${zone}"') END`
 /**
- * JavaScript and the engine write the same digits, but exponents from other places on, and the engine an end of `.0`.
+ * Builds the SQL of a double. JavaScript and the engine write the same digits, but exponents from different places on,
+ * and the engine an end of `.0`.
  */
 const double = (place: string): string =>
   `CASE WHEN abs(${place}) BETWEEN 1e-4 AND 1e15 THEN CASE WHEN ${place} = trunc(${place})

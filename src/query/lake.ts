@@ -35,30 +35,31 @@ export interface QueryOptions extends KnowledgeOptions {
 export interface SessionOptions extends QueryOptions {
   /** Memory limit of DuckDB alone, such as `2GB`. Default: half of the memory of the process. */
   readonly memoryLimit?: string | undefined
-  /** How many bytes queries may spill to the disk. */
+  /** Maximum bytes that queries may spill to the disk. */
   readonly spillLimit?: number | undefined
   /** Makes the views from this text instead of opening `lake.duckdb`: those of an earlier version. */
   readonly script?: string
-  /** A word that nobody guesses, for askers that are not trusted: the views are made anew with it (`markedViews`). */
+  /** Mark that cannot be guessed, for untrusted clients: the views are rebuilt with it (`markedViews`). */
   readonly mark?: string | undefined
   /**
    * Whether the comments of that text are made whatever the query: they cost as much as the views, and few ask for
    * them.
    */
   readonly commented?: boolean
-  /** Whether files that this text names may be gone for good: views that cannot be made without them are left out. */
+  /** Whether files that this text names may be missing for good: views that need them are left out. */
   readonly filesGone?: boolean
   /** The file of the database in which those views are made, for others to open; in memory without it. */
   readonly into?: string
-  /** Makes what that text reads beside the files. */
+  /** Makes what the text reads in addition to the files. */
   readonly before?: (engine: Engine) => Promise<void>
-  /** The query that will run, which may ask for further variables; undefined where it is not known yet. */
+  /** Query that will run, which may read further variables; undefined if it is not known yet. */
   readonly query?: string | undefined
   /**
-   * Whether plans keep every scan of a query: of one file the engine tells much by its statistics, and reads nothing.
+   * Whether plans keep every scan of a query: the engine answers much about a single file from its statistics, without
+   * reading it.
    */
   readonly wholePlans?: boolean
-  /** Whether any variable may be set: those of a result that was stamped before. */
+  /** Whether any variable may be set, such as those of a result that was stamped earlier. */
   readonly anyVariable?: boolean
 }
 
@@ -93,7 +94,7 @@ export async function openQuery(dataFolder: string, options: SessionOptions = {}
   })
 }
 
-/** Closes what is held if the work fails. */
+/** Closes the resource if the work fails. */
 export async function closing<T>(resource: Disposable, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -113,7 +114,7 @@ async function prepared(engine: Engine, options: SessionOptions): Promise<Engine
   return engine
 }
 
-/** A session that sees these folders and can change no setting any more. */
+/** Opens a session that sees these folders and can change no setting any more. */
 async function openLocked(
   folder: string,
   allowedFolders: ReadonlySet<string>,
@@ -142,8 +143,8 @@ async function locked(engine: Engine, seen: ReadonlySet<string>, options: Sessio
 }
 
 /**
- * For askers that are not trusted: the views are made once, into a database of their own that is then opened read-only.
- * No statement of a session can exchange what the others read.
+ * Opens a lake for untrusted clients: the views are made once, in a separate database that is then opened read-only. No
+ * statement of a session can exchange what the others read.
  */
 async function openFrozen(
   folder: string,
@@ -173,7 +174,7 @@ async function openFrozen(
   }
 }
 
-/** Makes the views of a script, and what they read beside files. */
+/** Makes the views of a script, and what they read in addition to files. */
 async function makeViews(
   engine: Engine,
   folder: string,
@@ -189,19 +190,19 @@ async function makeViews(
   return engine
 }
 
-/** A lake whose views are not such as this program makes; made anew they are. */
+/** Builds the error for a lake with views that this program does not make; it can rebuild them. */
 export function strangeViews(folder: string, expected: string, got: string, cause?: unknown): LakeError {
   return usage(`lake ${folder}`, { expected, got, next: 'run `pitlake views`', cause })
 }
 
-/** The version that a session sees. */
+/** Reads the version that a session sees. */
 export async function versionOf(engine: Engine): Promise<number> {
   const [row] = await engine.rows('SELECT version FROM lake_info')
   return Number(row?.['version'])
 }
 
 /** The value as an SQL literal. */
-/** The value of a variable as SQL. */
+/** Formats the value of a variable as SQL. */
 export function literal(value: VariableValue): string {
   if (value === null) return 'NULL'
   if (typeof value === 'string') return quote(value)
@@ -209,7 +210,7 @@ export function literal(value: VariableValue): string {
   return String(value)
 }
 
-/** A variable that holds an instant; that of the ledger only doors set. */
+/** Variable that contains a timestamp; only interfaces set that of the ledger. */
 type Clock = 'as_of' | 'observed_as_of' | 'ledger_as_of'
 
 /** Sets such a variable, or clears it with undefined; a text that names no instant is refused, as `subject`'s. */
@@ -219,25 +220,25 @@ export async function setMoment(engine: Engine, name: Clock, moment?: Moment, su
 }
 
 /**
- * The views of a lake that was moved or copied to where nothing can be written, as a text that names the files where
- * they are now; undefined for any other, whose views stand in the folder, or can.
+ * Reads the views of a lake that was moved or copied to where nothing can be written, as a text that names the files
+ * where they are now; undefined for any other lake, whose views are in the folder, or can be.
  */
 export async function movedScript(folder: string): Promise<string | undefined> {
   const text = isWritable(folder) ? undefined : await textOf(inLake(folder, places.script))
   if (text === undefined) return undefined
   const manifest = await readManifest(folder, ['script'])
-  // No manifest can be made anew here; what a script was made for stands in its first line, too.
+  // The manifest cannot be rebuilt here; the first line of a script names its folder, too.
   const built = manifest?.folder ?? /^-- The lake in (.*) as of version \d+:/.exec(text)?.[1]
   if (built === undefined || (built === folder && isThere(inLake(folder, places.database)))) return undefined
   return renamed(text, built, folder)
 }
 
-/** The text of views over the same files in another folder. */
+/** Replaces the folder in the text of views, for the same files elsewhere. */
 function renamed(text: string, from: string, to: string): string {
   return text.replaceAll(from.replaceAll("'", "''"), () => to.replaceAll("'", "''"))
 }
 
-/** The folder's `lake.duckdb`; in clear words when there is none. */
+/** Finds the folder's `lake.duckdb`; fails in clear words if there is none. */
 function databaseOf(folder: string): string {
   const database = inLake(folder, places.database)
   if (isThere(database)) return database
@@ -273,8 +274,8 @@ async function open(
 }
 
 /**
- * The folder that the views were made for; undefined where they do not tell. Views name files by their full path: those
- * of a moved lake find nothing, those of a copied one read the original.
+ * Reads the folder that the views were made for; undefined if they do not show it. Views name files by their full path:
+ * those of a moved lake find nothing, those of a copied one read the original.
  */
 async function builtFolder(engine: Engine, folder: string): Promise<string | undefined> {
   const views = await engine.rows(
@@ -291,7 +292,10 @@ async function builtFolder(engine: Engine, folder: string): Promise<string | und
   })
 }
 
-/** What `lake_info` says; it looks for the database in its folder, which a session in another one may not. */
+/**
+ * Reads the folder that `lake_info` reports; it looks for the database there, which a session in a different folder may
+ * not do.
+ */
 async function reportedFolder(engine: Engine): Promise<string | undefined> {
   try {
     const { text } = await admit(engine, 'SELECT folder FROM lake_info')
@@ -306,7 +310,10 @@ async function reportedFolder(engine: Engine): Promise<string | undefined> {
   }
 }
 
-/** A macro with the name of a function of the engine would stand for it in every query, this program's own included. */
+/**
+ * Refuses macros with the name of a function of the engine: they would replace it in every query, this program's
+ * included.
+ */
 async function refuseShadows(engine: Engine, folder: string): Promise<void> {
   const [shadow] = await engine.rows<{ name: string }>(
     `SELECT f.function_name AS name FROM system.main.duckdb_functions() AS f
@@ -317,8 +324,9 @@ async function refuseShadows(engine: Engine, folder: string): Promise<void> {
 }
 
 /**
- * The statements of a stored `lake.sql`: views and macros are made, settings are left as they are, all else is refused.
- * Each alone is one statement to the engine, too; so they are no others when they run in one go, which is much faster.
+ * Checks the statements of a stored `lake.sql`: views and macros are made, settings are left as they are, all else is
+ * refused. Each alone is one statement to the engine, too; so they remain the same when they run in one go, which is
+ * much faster.
  */
 async function viewStatements(engine: Engine, script: string, commented: boolean): Promise<readonly string[]> {
   const failures: string[] = []
@@ -332,7 +340,7 @@ async function viewStatements(engine: Engine, script: string, commented: boolean
   return failures
 }
 
-/** Makes what can be made of views over files of which some are gone: a query that needs another one finds none. */
+/** Makes as many views as possible if some files are missing: a query that needs one of the skipped views fails. */
 async function runEach(engine: Engine, statements: readonly string[]): Promise<void> {
   for (const text of statements) {
     try {
@@ -367,9 +375,12 @@ async function setVariable(engine: Engine, name: string, value: VariableValue): 
   await engine.run(`SET VARIABLE ${name} = ${literal(value)}`)
 }
 
-/** From here on statements see the files of these folders, can write none but what spills, and change no setting. */
+/**
+ * Locks a session: from then on statements see the files of these folders, can write only spill files, and change no
+ * setting.
+ */
 async function lock(engine: Engine, seen: ReadonlySet<string>): Promise<void> {
-  // A path with the signs of a pattern stands in the views as a pattern that means just this path.
+  // A path with the signs of a pattern is in the views as a pattern that means just this path.
   const folders = [...seen].flatMap((path) => [`${path}/`, `${literalPath(path)}/`])
   await engine.run(`SET allow_persistent_secrets = false`)
   await engine.run(`SET allowed_directories = ${quoteList([...new Set(folders)])}`)
@@ -377,9 +388,7 @@ async function lock(engine: Engine, seen: ReadonlySet<string>): Promise<void> {
   await engine.run(`SET lock_configuration = true`)
 }
 
-/**
- * Does work on a session as if `as_of` were another instant, or none, and sets it again; `subject` is what named it.
- */
+/** Runs work on a session with a different `as_of`, or none, and then restores it; `subject` is what named it. */
 export async function withAsOf<T>(engine: Engine, at: Moment | undefined, work: () => Promise<T>, subject?: string) {
   const [before] = await engine.rows<{ was: string | null; type: string }>(
     `SELECT getvariable('as_of')::VARCHAR AS was, typeof(getvariable('as_of')) AS type`,

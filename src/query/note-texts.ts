@@ -15,7 +15,7 @@ export interface Note {
   readonly there?: readonly string[]
 }
 
-/** Who asks: each spells an option in its own way. */
+/** Interfaces that pass questions on; each spells an option in its own way. */
 export type Door = keyof typeof spelling
 
 const spelling = {
@@ -29,7 +29,7 @@ const spelling = {
   typescript: (name: string, value?: string) => field(camel(name), value, "'"),
 } as const
 
-/** What a command line knows as a session variable only. */
+/** Whether a command line knows an option as a session variable only. */
 const isSet = (name: string): boolean =>
   Object.entries<OptionFact>(knowledgeOptions).some(([optionName, { set }]) => optionName === name && set === true)
 
@@ -38,13 +38,13 @@ function field(name: string, value: string | undefined, mark: string): string {
   return `${name}: ${/^(?:true|false|\d+)$/.test(value) ? value : `${mark}${value}${mark}`}`
 }
 
-/** An option, with the value that it is to have, as whoever asks at a door would type it. */
+/** Formats an option, with the value it should have, as the caller of an interface would type it. */
 export function optionAt(door: Door, name: string, value?: string): string {
   const typed = spelling[door](name, value)
   return value === undefined ? typed : `\`${typed}\``
 }
 
-/** A note in words, for whoever asks at a door. */
+/** Formats a note in words for the caller of an interface. */
 export function noteText(note: Note, door: Door): string {
   const { code, subject, figures = {}, there = [] } = note
   return noteWords[code].replaceAll(/\{(?:option (\w+)(?:=(\w+))?|(\w+))\}/g, (_, option, value, name: string) => {
@@ -55,7 +55,7 @@ export function noteText(note: Note, door: Door): string {
   })
 }
 
-/** Notes in the words of a door. */
+/** Formats notes in the words of an interface. */
 export function noteTexts(notes: readonly Note[], door: Door): readonly string[] {
   return notes.map((note) => noteText(note, door))
 }

@@ -4,7 +4,7 @@ import type { CalendarGrid } from './panel-calendar.ts'
 /** Time: a text such as `2024-06-01` or `2024-06-01T12:00:00Z`, or a `Date`. Without a zone it is UTC. */
 export type Moment = string | Date
 
-/** What a caller may give for each kind of option. */
+/** Values that a caller may pass, by kind of option. */
 interface Given<Choice extends string> {
   readonly instant: Moment
   /** A length of time with its unit; 0 needs none. */
@@ -14,14 +14,14 @@ interface Given<Choice extends string> {
   readonly switch: boolean
   readonly choice: Choice
   readonly choices: readonly Choice[]
-  /** Paths, or columns with the metric that each is to hold. */
+  /** Paths, or columns with the metric of each. */
   readonly metrics: readonly string[] | Readonly<Record<string, string>>
   readonly count: number
   readonly grid: { readonly since: string; readonly until: string; readonly step: string }
   readonly records: readonly Instant[]
 }
 
-/** What is made of it: instants are texts, spans seconds, metrics pairs of a column and its metric. */
+/** Values after reading: instants are texts, spans seconds, metrics pairs of a column and its metric. */
 interface Read<Choice extends string> extends Omit<Given<Choice>, 'instant' | 'span' | 'list' | 'metrics' | 'grid'> {
   readonly instant: string
   readonly span: number
@@ -43,7 +43,7 @@ export interface Decision extends Instant {
   readonly asset: string | null
 }
 
-/** A column of a panel, and the metric that it holds. */
+/** Column of a panel, and its metric. */
 interface PanelColumn {
   readonly name: string
   /** A path, with a JSON pointer behind `#` where one leaf of an object is meant. */
@@ -53,13 +53,13 @@ interface PanelColumn {
 /** Kind of an option's value; derived, so that `Given` is the one list of kinds. */
 export type OptionKind = keyof Given<string>
 
-/** One thing that may be said with a question. */
+/** Option of a question. */
 export interface OptionFact {
   readonly kind: OptionKind
   readonly about: string
   /** The words that a choice lets through. */
   readonly choices?: readonly string[]
-  /** How a command line calls the value; without one it is a switch there. */
+  /** Name of the value on a command line; without one the option is a switch there. */
   readonly flag?: string
   /** A command line names it as a session variable, with `--set`. */
   readonly set?: true
@@ -87,7 +87,7 @@ export const knowledgeOptions = {
   },
 } as const satisfies Options
 
-/** What can be told of the point behind a cell of a panel. */
+/** Fields that a panel can show of the point behind a cell. */
 const panelFields = ['v', 'o', 't', 'available_at', 'age'] as const
 /** A field of a point in a panel; derived, so that `panelFields` is the one list of them. */
 export type PanelField = (typeof panelFields)[number]
@@ -103,7 +103,7 @@ const universeColumns = [
 /** A column of the view `universe`; derived, so that `universeColumns` is the one list of them. */
 export type UniverseColumn = (typeof universeColumns)[number]
 
-/** Which series, and how old: said with panels and joins. */
+/** Options of panels and joins: which series, and how old its points may be. */
 export const joinOptions = {
   interval: {
     kind: 'choice',
@@ -140,7 +140,7 @@ export const joinOptions = {
   },
 } as const satisfies Options
 
-/** Decisions × metrics; where decisions come from each door says in its own way beside. */
+/** Options of a panel; each interface adds its own option for the source of the decisions. */
 export const panelOptions = {
   universe: {
     kind: 'text',
@@ -181,14 +181,14 @@ export const gridOptions = {
   assets: { kind: 'list', flag: 'LIST', about: 'assets of the grid' },
 } as const satisfies Options
 
-/** Instants and what is decided at them, as records. */
+/** Options of decisions: instants and what is decided at them, as records. */
 export const decisionOptions = {
   decisions: { kind: 'records', about: 'instead of a calendar: ts and asset of each; further fields come back' },
 } as const satisfies Options
 
 /**
- * Which points: what is left out is not restricted, but an interval or dimension is the catalogue's default; `*` means
- * all.
+ * Options that select points. Without an option nothing is restricted, but an interval or dimension is the catalogue's
+ * default; `*` means all.
  */
 export const pointsOptions = {
   metrics: { kind: 'list', about: 'paths' },
@@ -263,7 +263,7 @@ export type ReadOptions<Table extends Options> = {
   readonly [Name in RequiredIn<Table> & string as Camel<Name>]: Read<ChoiceOf<Table[Name]>>[Table[Name]['kind']]
 }
 
-/** An option's name as programs in TypeScript write it. */
+/** Converts an option's name to its spelling in TypeScript programs. */
 export function camel<Name extends string>(name: Name): Camel<Name> {
   return name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()) as Camel<Name>
 }

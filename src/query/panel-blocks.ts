@@ -6,18 +6,20 @@ import { optionAt } from './note-texts.ts'
 import { key, type PanelSpec, partSql } from './panel.ts'
 import { runCancellable, type RunDeps, runScript } from './run.ts'
 
-/** What a cell costs while it is made: its point, its decision beside it, and what sorts both. */
+/** Bytes that a cell takes while it is made: its point, its decision, and the sorting of both. */
 const cellBytes = 1024
 /**
- * What each column takes while its rows go by, a block of it in the engine and texts of a chunk, and what the making
- * takes at least.
+ * Bytes that each column takes while its rows pass, as a block in the engine and the texts of a chunk; and the minimum
+ * for making a panel.
  */
 const columnBytes = 0.6 * mega
 const leastBytes = 32 * mega
 /** Maximum number of metrics distinguished in one step. */
 const together = 16
 
-/** How many decisions of how many metrics are made at once, where not all of them can be. */
+/**
+ * Splits a panel that does not fit into memory: how many metrics and decisions are made at once. Undefined if it fits.
+ */
 function blocksOf(decisions: number, metrics: number, memory: number) {
   const cells = Math.floor(memory / cellBytes)
   if (decisions * metrics <= cells) return undefined
@@ -27,7 +29,7 @@ function blocksOf(decisions: number, metrics: number, memory: number) {
   }
 }
 
-/** A panel that is asked in a session whose table of decisions stands, and the tables that were made there. */
+/** Panel requested in a session whose table of decisions exists, and the tables that were made there. */
 interface AskedPanel {
   readonly engine: Engine
   readonly spec: PanelSpec
@@ -37,8 +39,8 @@ interface AskedPanel {
 
 /**
  * Makes the answer of a panel that is too large for the engine's memory block by block: some metrics at a time, and of
- * many decisions some. Each block's columns stand in a table, in the order of the decisions, which the engine spills;
- * what puts the tables side by side is streamed. Undefined where all can be made at once.
+ * many decisions some. The columns of each block are in a table, in the order of the decisions, which the engine
+ * spills; the tables are streamed side by side. Undefined if all can be made at once.
  */
 export async function inBlocks(panel: AskedPanel, run: RunDeps): Promise<Ready | undefined> {
   const { engine, spec, table, made } = panel

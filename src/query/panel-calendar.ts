@@ -18,8 +18,8 @@ export interface CalendarGrid {
 }
 
 /**
- * A grid of decisions as a person types it: two instants, `until` exclusive, and a step such as `15m`, `1h`, `1d`, `1w`
- * or `3months`, told as DuckDB spells an interval, or an exchange such as `XNYS`.
+ * Parses a grid of decisions as a person types it: two instants, `until` exclusive, and a step such as `15m`, `1h`,
+ * `1d`, `1w` or `3months`, returned in DuckDB's spelling of an interval, or an exchange such as `XNYS`.
  */
 export function calendarOf(subject: string, words: readonly string[]): CalendarGrid {
   const [since = '', until = '', step = '', ...more] = words.map((part) => part.trim())
@@ -37,7 +37,7 @@ export function calendarOf(subject: string, words: readonly string[]): CalendarG
   return { kind: 'calendar' as const, since, until, step: stepOf(subject, step) }
 }
 
-/** The instants of a grid, for FROM; none lies in a reversed one, which is refused. */
+/** Builds the instants of a grid, for FROM; a reversed grid contains none and is refused. */
 export function gridSql(subject: string, { since, until, step }: Omit<CalendarGrid, 'kind'>): string {
   if ((parseMicros(since) ?? 0) > (parseMicros(until) ?? Infinity))
     throw usage(subject, { expected: 'since before until', got: `${since} and ${until}`, next: 'they are reversed' })

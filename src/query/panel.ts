@@ -24,7 +24,7 @@ import { refusal, unreadInstant } from './refusal.ts'
 import { isOneExpression } from './parse-tree.ts'
 import { runCancellable, type RunDeps, runScript } from './run.ts'
 
-/** Where the decisions of a panel come from. */
+/** Source of the decisions of a panel. */
 type Decisions =
   | { readonly kind: 'file'; readonly path: string }
   /** A JSON array of objects, and the SQL type of each of their fields. */
@@ -33,7 +33,7 @@ type Decisions =
 
 /** Decisions on a grid of instants. */
 interface CalendarDecisions extends CalendarGrid {
-  /** Assets for which there is a decision at each instant; absent if a universe names the assets. */
+  /** Assets with a decision at each instant; absent if a universe names the assets. */
   readonly assets?: readonly string[]
 }
 
@@ -68,24 +68,24 @@ export interface Panel extends JoinOptions {
   readonly maxAgeSeconds?: number | undefined
 }
 
-/** A panel as it is asked, whoever asks. */
+/** Panel as requested, from any interface. */
 export type PanelSpec = ReadOptions<typeof panelOptions> & { readonly decisions: Decisions; readonly interval: string }
 
-/** What of a panel makes its decisions. */
+/** Fields of a panel from which its decisions are made. */
 type DecisionSpec = Pick<PanelSpec, 'decisions' | 'universe' | 'with'>
 
 /** The two statements of a question about decisions. */
 export interface DecisionsSql {
   /** Creates the table of the decisions. */
   readonly decisions: string
-  /** Reads that table and gives the answer. */
+  /** SQL that reads that table and returns the answer. */
   readonly query: string
 }
 
 /** Numbers the decisions; names that begin like this are taken by the joins. */
 export const key = '_pit_decision'
 
-/** The SQL of a panel over a table of that name; it runs as it is in any DuckDB session on the lake. */
+/** Builds the SQL of a panel over a table of that name; it runs as it is in any DuckDB session on the lake. */
 export function panelSql(spec: PanelSpec, table = 'decisions'): DecisionsSql {
   if (spec.decisions.kind === 'list') checkNames('decisions', Object.keys(spec.decisions.types), spec)
   const decisions = quoteName(table)
@@ -98,7 +98,10 @@ export function panelSql(spec: PanelSpec, table = 'decisions'): DecisionsSql {
   return { decisions: tableSql(spec, table), query }
 }
 
-/** The columns that a panel adds, for some of its decisions, in their order: `first` to `last` by number. */
+/**
+ * Builds the SQL of the columns that a panel adds, for some of its decisions, in their order: `first` to `last` by
+ * number.
+ */
 export function partSql(spec: PanelSpec, table: string, first: number, last: number): string {
   return [
     askedSql(spec, table, ` WHERE ${key} BETWEEN ${first} AND ${last}`),
@@ -106,7 +109,7 @@ export function partSql(spec: PanelSpec, table: string, first: number, last: num
   ].join('\n')
 }
 
-/** The CTE `wide` of a panel, and what it needs. */
+/** Builds the CTE `wide` of a panel, and what it needs. */
 function askedSql(spec: PanelSpec, table: string, where = ''): string {
   const metrics = [...new Set(spec.metrics.map(({ metric }) => metric))]
   const callArguments = ['asked', quoteList(metrics), quote(spec.interval), ...optionsSql(spec)].join(', ')
@@ -116,12 +119,12 @@ function askedSql(spec: PanelSpec, table: string, where = ''): string {
   ].join('\n')
 }
 
-/** The statement that makes the table of the decisions. */
+/** Builds the statement that makes the table of the decisions. */
 export function tableSql(spec: DecisionSpec, table: string): string {
   return `CREATE OR REPLACE TEMP TABLE ${quoteName(table)} AS\n${decidedSql(spec, source(spec))}`
 }
 
-/** What is said to a join beside metric and interval. */
+/** Formats the options of a join other than metric and interval. */
 export function optionsSql(spec: ReadOptions<typeof joinOptions>): readonly string[] {
   const named = ['currency', 'exchange', 'network', 'component', 'unresolved', 'vintage'] as const
   return [
@@ -134,8 +137,8 @@ export function optionsSql(spec: ReadOptions<typeof joinOptions>): readonly stri
 }
 
 /**
- * The decisions that a relation of them stands for: itself, or what its instants are about; with columns of the
- * registry.
+ * Builds the SQL of the decisions that a relation stands for: the relation itself, or the members of a universe at its
+ * instants; with columns of the registry.
  */
 function decidedSql(spec: DecisionSpec, moments: string): string {
   const decided = spec.universe === undefined ? moments : membersSql(moments, spec.universe, key)
@@ -143,7 +146,7 @@ function decidedSql(spec: DecisionSpec, moments: string): string {
   return columns.length === 0 ? decided : withRegistrySql(decided, columns, spec.universe !== undefined)
 }
 
-/** The columns of the registry that are added to decisions; members of a universe have some of them anyway. */
+/** Lists the columns of the registry that are added to decisions; members of a universe have some of them anyway. */
 export function registryColumns({
   with: columns = [],
   universe,
@@ -174,14 +177,14 @@ interface PanelCell {
   readonly name: string
 }
 
-/** The columns that a panel adds. */
+/** Lists the columns that a panel adds. */
 function cellsOf({ metrics, fields = ['v'] }: Pick<PanelSpec, 'metrics' | 'fields'>): PanelCell[] {
   return metrics.flatMap(({ name, metric }) =>
     fields.map((field) => ({ metric, field, name: field === 'v' ? name : `${name}.${field}` })),
   )
 }
 
-/** The columns of the decisions come back beside those of the panel: no name may stand twice. */
+/** Refuses duplicate names: the columns of the decisions are returned alongside those of the panel. */
 function checkNames(subject: string, names: readonly string[], spec: PanelSpec): void {
   const members = spec.universe === undefined ? [] : memberColumns
   const cells = cellsOf(spec).map(({ name }) => name)
@@ -201,7 +204,7 @@ export function refuseAdded(
   throw usage(subject, { expected: `decisions without a column that the ${what} adds`, got: clash, next: 'rename it' })
 }
 
-/** The decisions as they were given; where there is a universe they name no assets. */
+/** Builds the SQL that reads the decisions as given; with a universe they name no assets. */
 function source({ decisions, universe }: Pick<PanelSpec, 'decisions' | 'universe'>): string {
   if (decisions.kind === 'file') {
     const asset = universe === undefined ? 'CAST(asset AS VARCHAR) AS asset, ' : ''
@@ -225,17 +228,17 @@ FROM (SELECT unnest(from_json(${quote(decisions.text)}, ${quote(shape)}), max_de
 FROM ${instants} CROSS JOIN (SELECT unnest(${quoteList(assets)}) AS asset)`
 }
 
-/** The columns by which decisions are found. */
+/** Lists the columns by which decisions are found. */
 function keysOf(universe: string | undefined): readonly string[] {
   return universe === undefined ? ['asset', 'ts'] : ['ts']
 }
 
-/** All that may be said of a panel. */
+/** Options of a panel, all of them. */
 export const panelTable = { ...gridOptions, ...decisionOptions, ...panelOptions }
 
 /**
- * The panel that somebody asks for, in the names of a door. Its decisions are records or a grid among what was given,
- * or `source`: what a program or a command line names in its own way.
+ * Reads the panel that a caller requests, in the names of an interface. Its decisions are records or a grid among the
+ * values, or `source`, which a program or a command line names in its own way.
  */
 export function panelSpec(values: Readonly<Record<string, unknown>>, door: Door, source?: Decisions): PanelSpec {
   refuseEmpty(values, door, source)
@@ -272,7 +275,7 @@ function checkColumns(spec: Omit<PanelSpec, 'decisions'>, door: Door): void {
   throw usage(optionAt(door, 'with'), { expected: 'columns with other names than those of metrics', got: clash, next })
 }
 
-/** Refuses a panel of which nothing was said, with all that it needs. */
+/** Refuses a panel without any option, and lists all that it needs. */
 function refuseEmpty(
   { metrics, calendar, decisions }: Readonly<Record<string, unknown>>,
   door: Door,
@@ -286,7 +289,7 @@ function refuseEmpty(
   })
 }
 
-/** The panel that a program asks for. */
+/** Builds the spec of a panel that a program requests. */
 export function specOf({ decisions, latencySeconds, maxAgeSeconds, ...rest }: Panel): PanelSpec {
   const written = {
     ...rest,
@@ -298,7 +301,7 @@ export function specOf({ decisions, latencySeconds, maxAgeSeconds, ...rest }: Pa
   return panelSpec({ ...written, calendar: { since, until, step }, assets }, 'typescript')
 }
 
-/** Decisions given as records, each field with one type for all of them. */
+/** Builds decisions from records; each field has one type in all of them. */
 function decisionsFromList(instants: readonly Instant[], universe: string | undefined): Decisions {
   const types = Object.create(null) as Record<string, string>
   for (const name of keysOf(universe)) types[name] = 'VARCHAR'
@@ -308,7 +311,7 @@ function decisionsFromList(instants: readonly Instant[], universe: string | unde
       if (seen !== undefined) types[name] = (types[name] ?? seen) === seen ? seen : 'VARCHAR'
     }
   }
-  // What is null in all of them.
+  // Fields that are null in all of them.
   for (const name of instants.flatMap((instant) => Object.keys(instant))) types[name] ??= 'VARCHAR'
   return { kind: 'list', text: JSON.stringify(instants), types }
 }
@@ -319,7 +322,9 @@ function typeOf(name: string, value: Decision[string]): string | undefined {
   return typeof value === 'number' ? 'DOUBLE' : typeof value === 'boolean' ? 'BOOLEAN' : 'VARCHAR'
 }
 
-/** In a CSV file the keys are read as the texts that they are, where they are there: no guess about zones. */
+/**
+ * Builds the SQL that reads a file. In a CSV file the keys, if present, are read as plain text: no guess about zones.
+ */
 function reader(path: string, texts: readonly string[] = []): string {
   const file = `${quote(literalPath(path))}, hive_partitioning = false`
   const types = texts.map((name) => `${quote(name)}: 'VARCHAR'`).join(', ')
@@ -372,11 +377,11 @@ const few = 16
 const together = 8
 
 /**
- * The CTE `wide`, and what it needs: of answers, a row for each decision and metric, a row for each decision and a
- * column for each cell.
+ * Builds the CTE `wide`, and what it needs: of answers, a row for each decision and metric, a row for each decision and
+ * a column for each cell.
  */
 function wideSql(cells: readonly PanelCell[], metrics: readonly string[], answers: string, key: string): string {
-  // A decision has one instant: with it among the keys the plan tells that nothing of a group is known later.
+  // A decision has one instant: with it among the keys the plan shows that nothing of a group is known later.
   if (metrics.length <= few)
     return table(
       'wide',
@@ -401,7 +406,9 @@ function wideSql(cells: readonly PanelCell[], metrics: readonly string[], answer
   ].join(',\n')
 }
 
-/** The one answer that meets a condition; not by FILTER, which makes rows of its own for each column. */
+/**
+ * Builds the SQL of the one answer that meets a condition; not by FILTER, which makes rows of its own for each column.
+ */
 function cell(condition: string, field: string, name: string): string {
   return `max(CASE WHEN ${condition} THEN ${field} END) AS ${name}`
 }
@@ -433,8 +440,9 @@ const memberColumns: readonly string[] = [
 ]
 
 /**
- * The decisions about a universe: at each moment of a relation its members, each with the metric assets that it was
- * linked to then. A member without any is there, too: that nothing is measured of it does not make it disappear.
+ * Builds the SQL of the decisions about a universe: at each moment of a relation its members, each with the metric
+ * assets that it was linked to then. A member without any is included, too: that nothing is measured of it does not
+ * make it disappear.
  */
 export function membersSql(moments: string, condition: string, key: string): string {
   return `WITH _pit_moments AS (${moments}),

@@ -1,7 +1,7 @@
 import { type Engine, quote } from '../lake/store/engine.ts'
 import { formOf, opening, statementsOf } from './statements.ts'
 
-/** A node of a parsed statement, as the engine tells it. */
+/** Node of a parsed statement, as the engine returns it. */
 type Node = { readonly [name: string]: unknown }
 
 /** A parsed text: the tree of each statement, or the reason why the engine returns none. */
@@ -10,11 +10,11 @@ export type ParsedSql =
   /** `parser` if the text is not SQL; anything else if it contains a statement that is not a SELECT. */
   | { readonly error: string }
 
-/** Reads a text with the engine's own parser; nothing is bound and nothing runs. */
+/** Parses a text with the engine's own parser; nothing is bound and nothing runs. */
 export async function parsedSql(engine: Engine, sql: string): Promise<ParsedSql> {
   // The engine reads a statement up to its first NUL, so that a literal with one has no end.
   if (sql.includes('\0')) return { error: 'a NUL sign' }
-  // Qualified: a database from elsewhere may hold a macro of that name.
+  // Qualified: a foreign database may have a macro of that name.
   const [row] = await engine.rows<{ tree: string }>(
     `SELECT CAST(system.main.json_serialize_sql(CAST(${quote(sql)} AS VARCHAR)) AS VARCHAR) AS tree`,
   )
@@ -29,8 +29,8 @@ export async function parsedSql(engine: Engine, sql: string): Promise<ParsedSql>
 }
 
 /**
- * Whether a text is exactly one expression: what is parsed around it is that which stands around `true`. Nothing in it
- * ends the brackets that it is put into.
+ * Whether a text is exactly one expression: the tree around it must equal the tree around `true`. The text cannot end
+ * the brackets that it is put into.
  */
 export async function isOneExpression(engine: Engine, text: string): Promise<boolean> {
   const around = async (expression: string): Promise<{ readonly count: number; readonly shell: string }> => {
@@ -46,13 +46,13 @@ export async function isOneExpression(engine: Engine, text: string): Promise<boo
   return parsed.count === 1 && parsed.shell === (await around('true')).shell
 }
 
-/** The statements of a text; none where the engine does not show them. */
+/** Parses the statements of a text; none if the engine does not show them. */
 export async function treeOf(engine: Engine, sql: string): Promise<readonly Node[]> {
   const tree = await parsedSql(engine, sql)
   return 'error' in tree ? [] : tree.statements
 }
 
-/** The bound plan of a SELECT as the engine tells it, views and macros resolved, or why it does not. */
+/** Returns the bound plan of a SELECT from the engine, views and macros resolved, or why there is none. */
 export async function boundPlan(
   engine: Engine,
   sql: string,
@@ -66,7 +66,7 @@ export async function boundPlan(
   return { why: typeof explained['error_message'] === 'string' ? explained['error_message'] : 'it is not told' }
 }
 
-/** The SELECTs that a statement describes. */
+/** Lists the SELECTs that a statement describes. */
 export async function describedIn(engine: Engine, sql: string): Promise<readonly string[]> {
   const showNodes = [...nodesOf(await treeOf(engine, sql))].filter(({ type }) => type === 'SHOW_REF')
   const texts: string[] = []
@@ -84,7 +84,7 @@ export async function describedIn(engine: Engine, sql: string): Promise<readonly
   return texts
 }
 
-/** Every node of a tree, the outer before the inner. */
+/** Yields every node of a tree, the outer before the inner. */
 export function* nodesOf(root: unknown): Generator<Node> {
   const waiting: unknown[] = [root]
   while (waiting.length > 0) {
@@ -102,7 +102,7 @@ interface Call {
   readonly arguments: readonly unknown[]
 }
 
-/** The functions that a statement calls anywhere, table functions and functions of single values. */
+/** Yields the functions that a statement calls anywhere, table functions and functions of single values. */
 export function* callsIn(root: unknown): Generator<Call> {
   for (const node of nodesOf(root)) {
     const { function_name: name, children } = node
@@ -111,19 +111,19 @@ export function* callsIn(root: unknown): Generator<Call> {
   }
 }
 
-/** The names of tables and views that a statement reads, without their schemas, in small letters. */
+/** Lists the names of tables and views that a statement reads, without their schemas, in small letters. */
 export function tablesIn(root: unknown): readonly string[] {
   return [...nodesOf(root)].flatMap(({ type, table_name: name }) =>
     type === 'BASE_TABLE' && typeof name === 'string' ? [name.toLowerCase()] : [],
   )
 }
 
-/** The names of all that a statement reads and calls. */
+/** Lists the names of all that a statement reads and calls. */
 export function namesIn(root: unknown): ReadonlySet<string> {
   return new Set([...tablesIn(root), ...[...callsIn(root)].map(({ name }) => name)])
 }
 
-/** The names of the CTEs of a statement, in small letters. */
+/** Lists the names of the CTEs of a statement, in small letters. */
 export function ctesIn(root: unknown): readonly string[] {
   return [...nodesOf(root)].flatMap((node) => {
     const { cte_map: held } = node
@@ -137,9 +137,9 @@ const fileReader = /^(?:read_|parquet_|sniff_|glob$)/
 const namesTable = /^(?:pit_\w+|query_table)$/
 
 /**
- * What of a statement reads files by their own names, past the views; undefined where nothing does. A name with a dot
- * or a slash may be a file's wherever a CTE of that name does not reach, so no CTE excuses it; of any other the engine
- * tells.
+ * Finds the part of a statement that reads files by their own names, past the views; undefined if there is none. A name
+ * with a dot or a slash may be a file's wherever a CTE of that name does not reach, so no CTE excuses it; about any
+ * other name the engine decides.
  */
 export async function fileRead(engine: Engine, root: unknown): Promise<string | undefined> {
   const calls = [...callsIn(root)]
@@ -159,18 +159,18 @@ export async function fileRead(engine: Engine, root: unknown): Promise<string | 
   return dotted.find((name) => !knownNames.has(name.toLowerCase()))
 }
 
-/** `fileRead` of a whole script, which also makes what it reads. */
+/** Runs `fileRead` on a whole script, which may also make what it reads. */
 export async function fileReadIn(engine: Engine, script: string): Promise<string | undefined> {
   return await fileRead(engine, await treesOf(engine, script))
 }
 
-/** The trees of what the statements of a script ask; what does not parse alone has none. */
+/** Parses the queries in the statements of a script; a part that does not parse alone has no tree. */
 export async function treesOf(engine: Engine, script: string): Promise<readonly Node[]> {
   const probes = statementsOf(script).flatMap(({ text }) => formOf(text.slice(opening(text) ?? 0)).probes)
   return (await Promise.all(probes.map(async (probe) => await treeOf(engine, probe)))).flat()
 }
 
-/** The tables that stand in FROM with what is written before their names: all of it may be one path. */
+/** Lists the tables in FROM, with the qualifiers before their names: all of it may be one path. */
 function wholeNames(root: unknown): readonly string[] {
   return [...nodesOf(root)].flatMap(({ type, catalog_name: catalog, schema_name: schema, table_name: name }) =>
     type === 'BASE_TABLE'
@@ -179,14 +179,14 @@ function wholeNames(root: unknown): readonly string[] {
   )
 }
 
-/** The argument that names a relation, as the engine binds it: by name in any place, else the first. */
+/** Finds the argument that names a relation, as the engine binds it: by name in any place, else the first. */
 function relationOf({ arguments: operands }: Call): unknown {
   return operands.find((node) => aliasOf(node) === 'decisions') ?? operands.find((node) => aliasOf(node) === '')
 }
 
 /**
- * A macro of the lake with an argument that is computed, where its text would be taken up; a condition asks nothing
- * else.
+ * Finds a macro of the lake with a computed argument whose text would be adopted; a condition only must not contain a
+ * subquery.
  */
 export function computedIn(root: unknown): string | undefined {
   const asks = (node: unknown): boolean => [...nodesOf(node)].some(({ type }) => type === 'SUBQUERY')
@@ -197,7 +197,7 @@ export function computedIn(root: unknown): string | undefined {
   return [...callsIn(root)].find((call) => /^(?:pit_\w+|resample|bars)$/.test(call.name) && computed(call))?.name
 }
 
-/** Whether a value stands there as it is: a constant, a name, a list of some, a length of time. */
+/** Whether a value is written as it is: a constant, a name, a list of these, or a length of time. */
 function isPlain(node: unknown): boolean {
   const { class: kind, function_name: name, children, child } = (node ?? {}) as Node
   if (kind === 'CONSTANT' || kind === 'COLUMN_REF') return true
@@ -205,7 +205,7 @@ function isPlain(node: unknown): boolean {
   return /^(?:list_value|to_\w+|-)$/.test(String(name)) && Array.isArray(children) && children.every(isPlain)
 }
 
-/** The tables that an argument names: a text, a list of some, a name without quotes; undefined for others. */
+/** Lists the tables that an argument names: a text, a list of some, a name without quotes; undefined for others. */
 function named(node: unknown): readonly string[] | undefined {
   const { function_name: name, children } = (node ?? {}) as Node
   if (name === 'list_value' && Array.isArray(children)) {
@@ -217,55 +217,55 @@ function named(node: unknown): readonly string[] | undefined {
 }
 
 /**
- * What a statement, or the body of a macro, names of files of its own: texts anywhere, tables by name, and the function
- * that computes a name.
+ * Lists the files that a statement, or the body of a macro, names itself: all texts, tables by name, and whether a name
+ * is computed.
  */
 export function filesNamed(root: unknown, macro: boolean) {
   const computed = [...callsIn(root)].some((call) => {
     if (call.name === 'query_table' || fileReader.test(call.name)) return !isWritten(call.arguments[0])
     if (!namesTable.test(call.name)) return false
-    // In a macro a name may stand for what its caller gives.
+    // In a macro a name may be an argument of its caller.
     return macro ? !isWritten(relationOf(call)) : !named(relationOf(call))
   })
   return { names: [...wholeNames(root), ...constantTexts(root)], computed }
 }
 
-/** Whether a name of a file, or a list of some, stands there as it is. */
+/** Whether a file name, or a list of names, is written as it is. */
 function isWritten(node: unknown): boolean {
   return columnName(node) === undefined && named(node) !== undefined
 }
 
-/** A name without quotes stands as a column where a text is expected. */
+/** Reads the name of a column: a name without quotes parses as a column where a text is expected. */
 function columnName(node: unknown): string | undefined {
   const names = (node as Node | undefined)?.['column_names']
   return Array.isArray(names) ? names.join('.') : undefined
 }
 
-/** The variables that a script asks for by name, in small letters. */
+/** Lists the variables that a script reads by name, in small letters. */
 export async function variablesIn(engine: Engine, script: string): Promise<ReadonlySet<string>> {
   const asking = [...callsIn(await treesOf(engine, script))].filter(({ name }) => name === 'getvariable')
   return new Set(asking.map((call) => constantText(call.arguments[0])?.toLowerCase() ?? ''))
 }
 
-/** The text of a constant; undefined for anything else. */
+/** Returns the text of a constant; undefined for anything else. */
 export function constantText(node: unknown): string | undefined {
   const { class: kind, value } = (node ?? {}) as Node
   const constant = (value as Node | undefined)?.['value']
   return kind === 'CONSTANT' && typeof constant === 'string' ? constant : undefined
 }
 
-/** Every constant text of a tree, each once. */
+/** Lists every constant text of a tree, each once. */
 export function constantTexts(root: unknown): readonly string[] {
   return [...new Set([...nodesOf(root)].map(constantText).filter((text) => text !== undefined))]
 }
 
-/** The name by which an argument is given, in small letters; '' where it is given by its place. */
+/** Returns the name of a named argument, in small letters; '' if it is positional. */
 function aliasOf(node: unknown): string {
   const { alias } = (node ?? {}) as Node
   return typeof alias === 'string' ? alias.toLowerCase() : ''
 }
 
-/** The options that a call of a join names with `=`, which compares, instead of `:=`. */
+/** Lists the options that a call of a join names with `=`, which compares, instead of `:=`. */
 export function comparedOptions({ arguments: operands }: Call, options: ReadonlySet<string>): readonly string[] {
   return operands.flatMap((node) => {
     const { type, left } = (node ?? {}) as Node
@@ -277,11 +277,11 @@ export function comparedOptions({ arguments: operands }: Call, options: Readonly
 /** Maximum number of answers remembered for each database. */
 const most = 200
 
-/** What a database answers to a text the same whenever and in whichever session it is asked, found out once. */
+/** Caches an answer that a database gives the same at any time and in any session, so that it is queried once. */
 export class Remembered<T> {
   readonly #cached = new WeakMap<object, Map<string, T>>()
 
-  /** The answer to that text; one that cannot be had is asked for again. */
+  /** Returns the answer to that text; after a failure it is computed again. */
   async of(engine: Engine, text: string, find: () => Promise<T>): Promise<T> {
     const cachedTexts = this.#cached.get(engine.database) ?? new Map<string, T>()
     this.#cached.set(engine.database, cachedTexts)
@@ -305,7 +305,7 @@ export async function readsRegistry(engine: Engine, trees: unknown): Promise<boo
 
 const asking = new Remembered<ReadonlySet<string>>()
 
-/** Whether statements name a view or macro, another than `but`, that asks for a session variable. */
+/** Whether statements name a view or macro, except `but`, that reads a session variable. */
 export async function asksFor(engine: Engine, trees: unknown, variable: string, but = ''): Promise<boolean> {
   const limitText = quote(`getvariable('${variable}')`)
   // To tell the texts of all macros takes the engine longer than most questions.
@@ -319,7 +319,7 @@ export async function asksFor(engine: Engine, trees: unknown, variable: string, 
   return !namesIn(trees).isDisjointFrom(names)
 }
 
-/** The tables of the registry that have a history. */
+/** Lists the tables of the registry that have a history. */
 export async function historyTables(engine: Engine): Promise<readonly string[]> {
   const rows = await engine.rows<{ name: string }>(
     `SELECT view_name AS name FROM system.main.duckdb_views() AS v WHERE schema_name = 'history' ORDER BY name`,

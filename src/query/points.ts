@@ -32,11 +32,11 @@ export interface Standard extends Defaults {
 
 /** The view of prices, as a metric. */
 export const price = 'price_usd'
-/** What prices are computed from. */
+/** Metric from which prices are computed. */
 export const priced = 'supply/current_pit'
 const named = ['interval', 'currency', 'exchange', 'network'] as const
 
-/** The catalogue's defaults, of prices too. */
+/** Reads the catalogue's defaults, of prices too. */
 export async function standardsOf(engine: Engine): Promise<readonly Standard[]> {
   const rows = await engine.rows<Standard & Row>(
     `SELECT metric, ${named.map((name) => `default_${name} AS "${name}"`).join(', ')} FROM endpoints ORDER BY metric`,
@@ -48,13 +48,13 @@ export async function standardsOf(engine: Engine): Promise<readonly Standard[]> 
   ]
 }
 
-/** The names of all metrics that a query may ask for. */
+/** Lists the names of all metrics that a query may request. */
 export async function metricsOf(engine: Engine): Promise<readonly string[]> {
   const rows = await engine.rows<{ metric: string }>('SELECT metric FROM endpoints ORDER BY 1')
   return [...rows.map(({ metric }) => metric), price]
 }
 
-/** The query for points, sorted by series and t. */
+/** Builds the query for points, sorted by series and t. */
 export function pointsSql(filter: PointsFilter, standards: readonly Standard[]): string {
   const metrics = filter.metrics === undefined ? undefined : [filter.metrics].flat()
   const prices = metrics?.includes(price) === true
@@ -74,7 +74,7 @@ export function pointsSql(filter: PointsFilter, standards: readonly Standard[]):
   return `SELECT * FROM ${prices ? price : 'points'}\nWHERE ${conditions.join('\n  AND ')}\nORDER BY ${order}`
 }
 
-/** Which series: metrics that take the same defaults are asked for together. */
+/** Builds the SQL that selects series; metrics with the same defaults are queried together. */
 function seriesSql(filter: PointsFilter, metrics: readonly string[] | undefined, standards: readonly Standard[]) {
   const byMetric = new Map(standards.map((standard) => [standard.metric, standard]))
   const dimensionTests = (metric: string | undefined): string =>

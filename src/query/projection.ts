@@ -1,10 +1,10 @@
 import type { DuckDBType } from '@duckdb/node-api'
 import { type Cell, type Prepared, quoteName, typeIds } from '../lake/store/engine.ts'
 
-/** A form of output that has types of its own. */
+/** Output format with types of its own. */
 type Target = 'parquet' | 'compat' | 'csv' | 'safe csv'
 
-/** The statement with its columns brought into types that the target keeps without loss, and no name twice. */
+/** Builds the statement with its columns cast to types that the target stores without loss, and no name twice. */
 export function projectStatement(
   statement: string,
   columns: readonly Prepared['columns'][number][],
@@ -44,8 +44,8 @@ const figures = typesOf(`BOOLEAN TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYIN
   FLOAT DOUBLE DECIMAL DATE TIME TIMESTAMP`)
 
 /**
- * Text that a spreadsheet shows and does not run: no control signs but tab and line end, `'` before what begins a
- * formula.
+ * Builds the SQL of text that a spreadsheet shows and does not run: no control signs but tab and line end, `'` before
+ * what begins a formula.
  */
 function spreadsheetText(place: string): string {
   const clean = `regexp_replace(CAST(${place} AS VARCHAR), '[\\x00-\\x08\\x0B-\\x1F\\x7F-\\x{9F}]', '', 'g')`
@@ -53,14 +53,15 @@ function spreadsheetText(place: string): string {
 }
 
 /**
- * Name of a column that a spreadsheet shows and does not run: no control signs, `'` before the beginning of a formula.
+ * Formats the name of a column that a spreadsheet shows and does not run: no control signs, `'` before the beginning of
+ * a formula.
  */
 function spreadsheetName(name: string): string {
   const clean = name.replaceAll(/\p{Cc}/gu, '')
   return /^\s*[=+\-@＝＋－＠]/.test(clean) ? `'${clean}` : clean
 }
 
-/** `2024-03-01T00:00:00.000000Z`; the two infinities as DuckDB calls them. */
+/** Builds the SQL of an instant as `2024-03-01T00:00:00.000000Z`; the two infinities as DuckDB calls them. */
 export function instantText(place: string): string {
   return (
     `CASE WHEN isfinite(${place}) THEN strftime(timezone('UTC', ${place}), '%Y-%m-%dT%H:%M:%S.%fZ') ELSE ` +
@@ -69,8 +70,8 @@ export function instantText(place: string): string {
 }
 
 /**
- * The type that Parquet keeps whole where it would bend this one, or a part of it; undefined where it keeps it as it
- * is.
+ * Returns the type that Parquet keeps whole if it would change this one, or a part of it; undefined if it keeps it as
+ * it is.
  */
 function keptType(type: DuckDBType): string | undefined {
   const wholeType = (part: DuckDBType): string => keptType(part) ?? String(part)
@@ -111,21 +112,22 @@ const plainTypes = typesOf(`BOOLEAN TINYINT SMALLINT INTEGER BIGINT UTINYINT USM
 const asMicros = typesOf('TIMESTAMP_S TIMESTAMP_MS')
 const nestedTypes = typesOf('LIST ARRAY STRUCT MAP')
 
-/** DuckDB's numbers of these types, which stand between white space. */
+/** Looks up DuckDB's type ids by their names, separated by white space. */
 export function typesOf(names: string): ReadonlySet<number> {
   return new Set(names.split(/\s+/).map((name) => typeIds[name as keyof typeof typeIds]))
 }
 
 /**
- * A cell as JSON: doubles in shortest round-trip form, NaN and the infinities as text, whole numbers beyond 2^53 and
- * decimals as text, instants as `…Z` with microseconds, bytes in base64. A column of type JSON is written as it is.
+ * Formats a cell as JSON: doubles in shortest round-trip form, NaN and the infinities as text, whole numbers beyond
+ * 2^53 and decimals as text, instants as `…Z` with microseconds, bytes in base64. A column of type JSON is written as
+ * it is.
  */
 export function jsonForm(cell: Cell, isJson = false): string {
   if (cell === null) return 'null'
   if (typeof cell === 'number') return number(cell)
   if (typeof cell === 'bigint') return wholeText(cell)
   if (typeof cell === 'boolean') return String(cell)
-  // Line ends in JSON text can only stand between its parts.
+  // Line ends in JSON text can only be between its parts.
   if (typeof cell === 'string') return isJson ? cell.replaceAll(/[\r\n]/g, ' ') : JSON.stringify(cell)
   if (cell instanceof Uint8Array) return JSON.stringify(Buffer.from(cell).toString('base64'))
   if (Array.isArray(cell)) return `[${cell.map((item: Cell) => jsonForm(item)).join(',')}]`
@@ -143,13 +145,16 @@ function wholeText(value: bigint): string {
   return exact ? String(value) : `"${value}"`
 }
 
-/** A text as a CSV field, quoted where DuckDB's own writer quotes; NULL is an empty field, the empty text is `""`. */
+/**
+ * Formats a text as a CSV field, quoted where DuckDB's own writer quotes; NULL is an empty field, the empty text is
+ * `""`.
+ */
 export function csvField(text: string | null): string {
   if (text === null) return ''
   return text === '' || /[",#\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/** Names that are each there once: the second `a` becomes `a_1`. */
+/** Makes names distinct: the second `a` becomes `a_1`. */
 export function distinctNames(names: readonly string[]): readonly string[] {
   const takenNames = new Set<string>()
   return names.map((name) => {

@@ -27,10 +27,10 @@ import { runCancellable, runScript, type RunDeps } from './run.ts'
 import { parsedSql } from './parse-tree.ts'
 import { openingWords } from './statements.ts'
 
-/** The state of knowledge in which something is asked. */
+/** State of knowledge in which a question is answered. */
 export type Knowledge = ReadOptions<typeof knowledgeOptions>
 
-/** What somebody asks, as a plain value: the same at every door. */
+/** Question as a plain value, identical at every interface. */
 export type AskedQuestion = SqlQuestion | PanelQuestion | JoinQuestion | PointsQuestion
 
 /** A question in SQL. */
@@ -61,32 +61,32 @@ export interface PointsQuestion {
   readonly points: PointsFilter
 }
 
-/** What is asked, and what may be known for the answer. */
+/** Question with its state of knowledge. */
 export type Question = AskedQuestion & { readonly knowledge: Knowledge }
 
 /** A question that passed the checks and may run; its answer consists of the rows of its statement and of its notes. */
 export interface JudgedQuestion {
-  /** The SQL that runs: in any session on the lake it gives the same. */
+  /** SQL that runs: in any session on the lake it returns the same. */
   readonly sql: string
   readonly ready: Ready
   readonly parameters: Parameters | undefined
   /** The column with the asset of each row. */
   readonly by: string | undefined
-  /** What is to be said before the answer. */
+  /** Notes to show before the answer. */
   readonly notes: readonly Note[]
-  /** What is to be said behind it, once it is known how much it tells. */
+  /** Computes the notes to show after the answer, once its size is known. */
   readonly doubts: (extent: Extent) => Promise<readonly Note[]>
   /** Takes back what it made in the session, where others ask after it. */
   readonly drop: () => Promise<void>
 }
 
-/** Judges a question in a session that stands in its state of knowledge; `run` says how far its words may reach. */
+/** Judges a question in a session with its state of knowledge; `run` limits how far its words may reach. */
 export async function judgeQuestion(
   question: AskedQuestion | Question,
   engine: Engine,
   run: RunDeps,
 ): Promise<JudgedQuestion> {
-  // The session says where it stands: a server with a limit sets it although the question names nothing.
+  // The session knows its `as_of`: a server with a limit sets it although the question names none.
   const notices = { engine, run, cut: run.mark !== undefined && (await asOfIn(engine)) !== null }
   if ('panel' in question) return await judgeDecided(question, (table) => panelSql(question.panel, table), notices)
   if ('join' in question)
@@ -102,7 +102,7 @@ export async function judgeQuestion(
   const { sql, parameters, generated = false } = question
   if (run.mark !== undefined) refuseManyParts(sql)
   const tree = run.mark === undefined ? undefined : await parsedSql(engine, sql)
-  // Whoever may name nothing but views asks one SELECT.
+  // A client that may name only views sends one SELECT.
   if (tree && 'error' in tree && tree.error !== 'parser')
     throw usage('SQL', { expected: 'one SELECT', got: openingWords(sql, 1)[0] ?? 'nothing' })
   const ready = await runScript(engine, sql, { ...run, generated }, parameters)
@@ -115,14 +115,14 @@ export async function judgeQuestion(
   )
 }
 
-/** Who asks: where an instant is mandatory (`cut`) nothing is told of what came later, not by a note either. */
+/** Context for notes: where `as_of` is mandatory (`cut`), they show nothing that came later. */
 interface Notices {
   readonly engine: Engine
   readonly run: RunDeps
   readonly cut: boolean
 }
 
-/** What is to be noted of a query that is answered elsewhere: its rows stand in a table of the session. */
+/** Computes the notes of a query that is answered elsewhere: its rows stand in a table of the session. */
 export async function notesOfSql(engine: Engine, sql: string, run: RunDeps, table?: string): Promise<readonly Note[]> {
   const { columns, chunks } = table === undefined ? { columns: [], chunks: [] } : await engine.vectors(`FROM ${table}`)
   const filled = new Filled(columns.map(({ name }) => name))
@@ -133,8 +133,8 @@ export async function notesOfSql(engine: Engine, sql: string, run: RunDeps, tabl
 }
 
 /**
- * What is asked about decisions: a table of them is made under a name that nobody took, and the query stands over it.
- * `found` is the column that tells whether a metric was found, where each has none of its own.
+ * Judges a question about decisions: a table of them is made under an unused name, and the query reads it. `found` is
+ * the column that shows whether a metric was found, if metrics have no such column each.
  */
 async function judgeDecided(
   question: PanelQuestion | JoinQuestion,
@@ -195,7 +195,7 @@ async function judgeDecided(
 }
 
 /**
- * Notes on columns of the registry that are NULL in all rows of an answer: what there is of them, or which assets are
+ * Notes on registry columns that are NULL in all rows of an answer: how much is known of them, or which assets are
  * linked.
  */
 async function columnNotes(
@@ -234,15 +234,15 @@ async function columnNotes(
   )
 }
 
-/** A question that may run, without what is to be noted of it. */
+/** Question that may run, without its notes. */
 type ReadyQuestion = Pick<JudgedQuestion, 'sql' | 'ready' | 'parameters' | 'by'>
 
-/** A question whose notes nobody reads. */
+/** Wraps a question whose notes are not read. */
 function withoutNotes(what: ReadyQuestion): JudgedQuestion {
   return { ...what, notes: [], doubts: async () => [], drop: async () => undefined }
 }
 
-/** A question with what is to be noted of it. */
+/** Adds notes to a question. */
 async function noticing(
   what: ReadyQuestion,
   { engine, run, cut }: Notices,
@@ -250,7 +250,7 @@ async function noticing(
 ): Promise<JudgedQuestion> {
   const ask = async (notesAsked: AskedNotes): Promise<readonly Note[]> =>
     distinctNotes(await notesOf(engine, notesAsked, cut))
-  // Of later versions nothing is told where an instant is mandatory.
+  // With a mandatory instant later versions are not reported.
   const behind = cut ? [] : await behindNotes(run.folder)
   const notes = [...behind, ...(await runCancellable(engine, what.sql, run, async () => ask(early)))]
   const late = async (extent: Extent): Promise<readonly Note[]> =>
@@ -281,7 +281,7 @@ async function behindNotes(folder: string): Promise<readonly Note[]> {
   ]
 }
 
-/** A name that no table and no view of the session bears. */
+/** Finds a name that no table or view of the session has. */
 async function freeName(engine: Engine, stem: string): Promise<string> {
   const rows = await engine.rows<{ name: string }>(
     'SELECT table_name AS name FROM system.main.duckdb_tables() UNION ALL SELECT view_name FROM ' +

@@ -10,9 +10,8 @@ import type { Engine } from '../lake/store/engine.ts'
 import { variablesIn } from './parse-tree.ts'
 
 /**
- * What was said with a question, read by the table that describes it; the same words are refused at every door, where
- * the option is named as it is typed there. A text stands for a list, a switch or a grid, too, as addresses and flags
- * write them.
+ * Reads the options of a question by the table that describes them. Every interface refuses the same values and names
+ * the option as it is typed there. A text can be a list, a switch or a grid, too, as addresses and flags write them.
  */
 export function readOptions<Table extends Options>(
   table: Table,
@@ -39,7 +38,7 @@ export function readOptions<Table extends Options>(
   return Object.fromEntries(read) as ReadOptions<Table>
 }
 
-/** One value that an option describes; `subject` is what named it. */
+/** Reads one value that an option describes; `subject` is what named it. */
 export function readOption(fact: OptionFact, subject: string, value: unknown): unknown {
   return readers[fact.kind](subject, value, fact, 'fields')
 }
@@ -51,7 +50,7 @@ export function saysSame(table: Options, name: string, first: unknown, other: un
   return isDeepStrictEqual(read(first), read(other))
 }
 
-/** Splits given options, in snake case, into those that a table describes and the rest. */
+/** Splits options, in snake case, into those that a table describes and the rest. */
 export function splitKnownOptions(table: Options, given: Readonly<Record<string, unknown>>) {
   const [matching, rest] = [true, false].map((mine) =>
     Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(table, name) === mine)),
@@ -59,7 +58,7 @@ export function splitKnownOptions(table: Options, given: Readonly<Record<string,
   return { own: matching ?? {}, rest: rest ?? {} }
 }
 
-/** What each kind wants, in words. */
+/** Expected value of each kind of option, in words. */
 const expectedOf: Readonly<Record<OptionKind, (fact: OptionFact) => string>> = {
   instant: () => 'an instant such as 2024-06-01 or 2024-06-01T12:00:00Z, UTC',
   span: () => 'a time such as 15m or 2d',
@@ -77,7 +76,7 @@ const expectedOf: Readonly<Record<OptionKind, (fact: OptionFact) => string>> = {
 /** Reads a value of an option, or refuses it. */
 type Reader = (subject: string, value: unknown, fact: OptionFact, door: Door) => unknown
 
-/** A value that fits nothing is told as it was given. */
+/** Refuses a value that fits nothing, and shows it as it was given. */
 function refuse(subject: string, value: unknown, fact: OptionFact, got = quoteValue(value)): never {
   const hinted = (text: string): string | undefined =>
     fact.kind === 'span' ? spanHint(text) : hint(text, fact.choices ?? [])
@@ -134,7 +133,7 @@ const readers: Readonly<Record<OptionKind, Reader>> = {
     if (!Array.isArray(value) || (value.length === 0 && door === 'fields')) return refuse(subject, value, fact)
     for (const [n, element] of value.entries()) {
       const at: unknown = isObject(element) ? element['ts'] : undefined
-      // A program may hold a decision whose instant it does not know: nothing was knowable at it.
+      // A program may have a decision whose instant it does not know: nothing was knowable at it.
       const good = at === null ? door === 'typescript' : at instanceof Date || (isText(at) && isInstant(at))
       if (!good) return refuse(`${subject}.${n}.ts`, at, instantFact)
     }
@@ -144,12 +143,12 @@ const readers: Readonly<Record<OptionKind, Reader>> = {
 
 const instantFact = { kind: 'instant', about: '' } as const
 
-/** An instant begins with its year: a number of seconds tells none. */
+/** Whether a text is an instant: it begins with its year, so a number of seconds is none. */
 function isInstant(text: string): boolean {
   return /^\s*\d{4}-/.test(text) && parseMicros(text) !== undefined
 }
 
-/** The names of a list, which a text gives by comma. */
+/** Splits a list of names, which may be a text with commas; undefined if it is none. */
 function parts(value: unknown): readonly string[] | undefined {
   const list: readonly unknown[] | undefined =
     typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : undefined
@@ -170,7 +169,7 @@ function readMetrics(subject: string, value: unknown, fact: OptionFact) {
   return twice === undefined ? columns : refuse(subject, value, fact, twice.name)
 }
 
-/** `price=price_usd` names the column; a pointer may hold such a sign, too, but stands behind a path. */
+/** Parses a column: `price=price_usd` names it; a pointer may contain such a sign, too, but comes after a path. */
 function columnOf(text: string) {
   const [, name = text, metric = text] = /^([A-Za-z_]\w*)=(.+)$/.exec(text) ?? []
   return { name, metric }
@@ -179,14 +178,14 @@ function columnOf(text: string) {
 /** The variables that views and macros obey. */
 const knownVariables: readonly string[] = Object.keys(knowledgeOptions)
 
-/** Refuses a value that says nothing to the views: in silence it would change nothing. */
+/** Refuses a setting that the views do not know: it would silently change nothing. */
 export function readSettings(set: Readonly<Record<string, unknown>>): void {
   for (const name of ['backfill', 'registry_backfill'] as const)
     if (set[name] !== undefined && set[name] !== null)
       readOption(knowledgeOptions[name], optionAt('terminal', name), set[name])
 }
 
-/** The names among these that the lake does not know, and for which a script asks with `getvariable` nowhere. */
+/** Lists the names that are neither variables of the lake nor read with `getvariable` in the script. */
 export async function findUnusedNames(
   engine: Engine,
   names: readonly string[],
@@ -198,7 +197,8 @@ export async function findUnusedNames(
 }
 
 /**
- * A misspelt name would change nothing, in silence; before a query is known only those that are near are `surely` one.
+ * Refuses unknown names: a misspelt one would silently change nothing. Unless `surely`, before a query is known, only
+ * those near a known name are refused.
  */
 export function refuseStrange(names: readonly string[], surely = true): void {
   const first = names.find((name) => surely || suggestion(name, knownVariables) !== undefined)

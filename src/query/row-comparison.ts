@@ -3,10 +3,7 @@ import { Engine, quoteName } from '../lake/store/engine.ts'
 import { fileSql } from './views/relations.ts'
 import type { Filled } from './filled-columns.ts'
 
-/**
- * How many rows only the one and only the other table has, each as often as it stands there; undefined where their
- * columns differ.
- */
+/** Counts the rows that only one of two tables has, with repetitions; undefined if their columns differ. */
 export async function rowsBeside(session: Engine, firstTable: string, other: string) {
   const columns = await columnNames(session, firstTable)
   if (columns.join('\n') !== (await columnNames(session, other)).join('\n')) return undefined
@@ -19,19 +16,19 @@ export async function rowsBeside(session: Engine, firstTable: string, other: str
   return [Number(row?.l), Number(row?.r)] as const
 }
 
-/** The names of a relation's columns, in their order. */
+/** Lists the names of a relation's columns, in their order. */
 export async function columnNames(session: Engine, relation: string): Promise<string[]> {
   return (await columnsOf(session, relation)).map(({ name }) => name)
 }
 
-/** Any value as text that tells all of its bits. */
+/** Builds the SQL of a value as text with all of its bits. */
 export function bitsText(column: string): string {
   return `CAST(${column} AS VARCHAR)`
 }
 
 /**
- * Brings the rows of a query into a temporary table of another engine, types and order kept; no file lies between the
- * two, so that neither must be able to reach what the other can. `filled` sees them go by.
+ * Copies the rows of a query into a temporary table of a different engine, types and order preserved; no file lies
+ * between the two, so that neither must be able to reach what the other can. `filled` sees the rows pass.
  */
 export async function carry(from: Engine, sql: string, to: Engine, table: string, filled?: Filled): Promise<number> {
   const stream = await from.vectors(sql)
@@ -40,7 +37,7 @@ export async function carry(from: Engine, sql: string, to: Engine, table: string
   return to.append(table, { ...stream, chunks: filled?.over(stream.chunks) ?? stream.chunks })
 }
 
-/** Copies the rows of a Parquet file, which may lie anywhere, into a table of a session. */
+/** Copies the rows of a Parquet file from any place into a table of a session. */
 export async function carryFile(file: string, to: Engine, table: string): Promise<void> {
   using reader = await Engine.open(':memory:', { threads: 1 })
   await carry(reader, `FROM ${fileSql(file)}`, to, table)

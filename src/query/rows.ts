@@ -28,7 +28,7 @@ export function rows<T = Record<string, unknown>>(table: Table): T[] {
 }
 
 /**
- * Reads a column place by place. Arrow itself fails at an instant that no number of milliseconds tells, as infinity is.
+ * Reads a column place by place. Arrow itself fails at an instant that has no number of milliseconds, such as infinity.
  */
 function reader(type: DataType, column: Vector | null): (n: number) => unknown {
   if (!DataType.isTimestamp(type)) return (n) => plain(type, column?.get(n))
@@ -36,7 +36,7 @@ function reader(type: DataType, column: Vector | null): (n: number) => unknown {
   return (n) => (column?.isValid(n) ? dated(Number(raw[n]) * 1000 ** (1 - type.unit)) : null)
 }
 
-/** A value of Arrow's as a program holds it. */
+/** Converts a value of Arrow's to a plain value of a program. */
 function plain(type: DataType, value: unknown): unknown {
   if (value === null || value === undefined) return null
   if (DataType.isTimestamp(type) || DataType.isDate(type)) return dated(Number(value))
@@ -59,13 +59,13 @@ function plain(type: DataType, value: unknown): unknown {
   return value
 }
 
-/** DuckDB's infinity lies beyond the calendar. */
+/** Converts a date; null for DuckDB's infinity, which lies beyond the calendar. */
 function dated(milliseconds: number): Date | null {
   const date = new Date(milliseconds)
   return Number.isNaN(date.getTime()) ? null : date
 }
 
-/** 128 bits, the lowest first, in two's complement. */
+/** Converts 128 bits, the lowest first, in two's complement. */
 function decimal(words: Uint32Array, scale: number): bigint | string {
   const whole = BigInt.asIntN(
     128,

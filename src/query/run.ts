@@ -7,18 +7,18 @@ import { metricsOf } from './points.ts'
 import { redactPaths, refusal, unknownMetricIn } from './refusal.ts'
 import { type ScriptStatement, statementsOf } from './statements.ts'
 
-/** What a script is run with. */
+/** Environment in which a script runs. */
 export interface RunDeps {
   readonly folder: string
   /** Whether the program wrote the SQL: places in it tell a person nothing. */
   readonly generated?: boolean
-  /** What the views and macros of the session bear where nothing else may be read; a script is then one statement. */
+  /** Mark of the session's views and macros if nothing else may be read; a script is then one statement. */
   readonly mark?: string | undefined
-  /** Who asks: a refusal names options as they are typed there; on a command line where nobody says. */
+  /** Interface of the caller, in whose spelling a refusal names options; the command line by default. */
   readonly door?: Door
-  /** How many lines of the program's own stand above those that a person wrote. */
+  /** Number of lines of the program above those of the user. */
   readonly above?: number
-  /** Whether nobody reads notes of the answer: then nothing is asked on their behalf. */
+  /** Whether the notes of the answer are not read: then nothing is queried for them. */
   readonly withoutNotes?: boolean
   /** Cancels the statement that runs. */
   readonly signal?: AbortSignal | undefined
@@ -48,7 +48,7 @@ export async function runScript(engine: Engine, sql: string, deps: RunDeps, para
   return await checked(last, parameters)
 }
 
-/** Does work on an engine that the signal can cancel; DuckDB's complaints come as one line. */
+/** Runs work on an engine that the signal can cancel; DuckDB's complaints become one line. */
 export async function runCancellable<T>(
   engine: Engine,
   text: string,

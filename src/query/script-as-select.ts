@@ -3,9 +3,9 @@ import { opening as startOf, openingWords, statementsOf } from './statements.ts'
 const makes = /^CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+(?:TABLE|VIEW)\s+("[^"]+"|\w+)\s+AS(?=[\s(])/i
 
 /**
- * A script whose statements before the last set variables and make temporary tables, as one SELECT: each such table is
- * a CTE of it, and every word stands at the place that it has in the script; beside it the statements that set
- * variables. Undefined where there are other statements.
+ * Rewrites a script whose statements before the last set variables and make temporary tables as one SELECT: each such
+ * table becomes a CTE, and every word keeps its place in the script; and lists the statements that set variables.
+ * Undefined if there are other statements.
  */
 export function scriptAsSelect(script: string) {
   const all = statementsOf(script)

@@ -34,13 +34,13 @@ export function cutScript(sql: string): CutScript {
   return { statements, rest: filled ? piece(sql, begin, sql.length) : { text: '', offset: sql.length } }
 }
 
-/** Every statement of a script, the last one with or without its `;`. */
+/** Splits a script into its statements, the last one with or without its `;`. */
 export function statementsOf(sql: string): readonly ScriptStatement[] {
   const { statements, rest } = cutScript(sql)
   return rest.text === '' ? statements : [...statements, rest]
 }
 
-/** The first words of a statement in capitals, comments left out. */
+/** Returns the first words of a statement in capitals, comments left out. */
 export function openingWords(sql: string, count: number): readonly string[] {
   const words: string[] = []
   for (const { text } of tokens(sql)) {
@@ -77,13 +77,16 @@ export function countWords(sql: string, words: ReadonlySet<string>): number {
   return count
 }
 
-/** Where the first word of a text begins, comments left out; undefined where there is none. */
+/** Finds the offset of the first word of a text, comments left out; undefined if there is none. */
 export function opening(sql: string): number | undefined {
   for (const { start } of tokens(sql)) return start
   return undefined
 }
 
-/** The text between a first `(` and its `)` cut at the commas that stand in no further brackets, and what follows. */
+/**
+ * Splits the text between a first `(` and its `)` at the commas that stand in no further brackets, and returns what
+ * follows.
+ */
 export function cutAtCommas(sql: string) {
   const parts: string[] = []
   let depth = 0
@@ -117,7 +120,7 @@ function piece(sql: string, begin: number, end: number): ScriptStatement {
   return { text: raw.trim(), offset: begin + (raw.length - raw.trimStart().length) }
 }
 
-/** The words, texts and signs of SQL without spaces and comments, each with where it begins. */
+/** Yields the words, texts and signs of SQL without spaces and comments, each with where it begins. */
 export function* tokens(sql: string) {
   let at = 0
   while (at < sql.length) {
@@ -128,7 +131,7 @@ export function* tokens(sql: string) {
   }
 }
 
-/** Where the token that begins at `at` ends; beyond the text's end when it is not closed. */
+/** Finds the end of the token that begins at `at`; beyond the text's end if it is not closed. */
 function endOfToken(sql: string, at: number): number {
   const rest = sql.slice(at, at + 2)
   // The engine ends such a comment at either sign.
@@ -165,7 +168,7 @@ function endOfComment(sql: string, at: number): number {
   return sql.length + 1
 }
 
-/** `$name` is a parameter, `$$ … $$` and `$tag$ … $tag$` are texts. */
+/** Finds the end of a token with a dollar: `$name` is a parameter, `$$ … $$` and `$tag$ … $tag$` are texts. */
 function endOfDollar(sql: string, at: number): number {
   const opening = /\$(?:[A-Za-z_]\w*)?\$/y
   opening.lastIndex = at
@@ -175,13 +178,13 @@ function endOfDollar(sql: string, at: number): number {
   return close < 0 ? sql.length + 1 : close + mark.length
 }
 
-/** What a statement must prove before it may run. */
+/** Conditions that a statement must meet before it may run. */
 interface Form {
-  /** SELECTs of the same words: what stands in the statement and may call functions, for the engine's parser. */
+  /** SELECTs of the same words: the parts of the statement that may call functions, for the engine's parser. */
   readonly probes: readonly string[]
-  /** What the engine must take the statement for. */
+  /** Kind that the engine must report for the statement. */
   readonly kind: string
-  /** Whether there is a plan to look at. */
+  /** Whether there is a plan to judge. */
   readonly planned: boolean
 }
 
@@ -193,7 +196,7 @@ const end = String.raw`(?![\p{L}\p{N}_$])`
 const temporary = String.raw`CREATE (?:OR REPLACE )?(?:TEMP|TEMPORARY)`
 
 /**
- * A pattern in which a space stands for blanks and `~` for none or some: the ASCII ones, which everybody reads alike.
+ * Builds a pattern in which a space means blanks and `~` some or none: the ASCII ones, which all parsers read alike.
  */
 function head(text: string): RegExp {
   return new RegExp(`^${text.replaceAll(/[ ~]/g, (mark) => String.raw`[ \t\r\n]${mark === ' ' ? '+' : '*'}`)}`, 'iu')
@@ -212,7 +215,7 @@ const ended =
     opening(rest) === undefined ? only([], kind, false) : undefined
 
 /**
- * The statements beside SELECT that a session may run. Behind each head of plain words stands a text that is also the
+ * Statements other than SELECT that a session may run. After each head of plain words there is a text that is also the
  * text of a SELECT, so that the engine's parser shows the functions in it.
  */
 const statementKinds: readonly (readonly [head: RegExp, reading: Reading])[] = [
@@ -237,7 +240,7 @@ const statementKinds: readonly (readonly [head: RegExp, reading: Reading])[] = [
  */
 const firstWords = /^(?:SET|RESET|CREATE|INSERT|UPDATE|DELETE|DROP|BEGIN|START|COMMIT|END|ROLLBACK|ABORT)/i
 
-/** The form of a statement that begins with its first word; a SELECT where it is none of the others. */
+/** Finds the form of a statement that begins with its first word; a SELECT if it is none of the others. */
 export function formOf(text: string): Form {
   if (!firstWords.test(text)) return select(text)
   for (const [pattern, reading] of statementKinds) {
@@ -252,7 +255,7 @@ function select(text: string): Form {
   return { probes: [text], kind: 'SELECT', planned: true }
 }
 
-/** `(a INTEGER, b DECIMAL(9, 2))`: names and types, each type proved in a cast; no defaults, no checks. */
+/** Parses `(a INTEGER, b DECIMAL(9, 2))`: names and types, each type proved in a cast; no defaults, no checks. */
 function columnsForm(rest: string): Form | undefined {
   const list = inParentheses(rest)
   if (list === undefined || list.after.trim() !== '') return undefined
@@ -263,7 +266,7 @@ function columnsForm(rest: string): Form | undefined {
   return only(probes, 'CREATE', false)
 }
 
-/** `(a, b := 1) AS a + b` and `(a) AS TABLE SELECT …`. */
+/** Parses `(a, b := 1) AS a + b` and `(a) AS TABLE SELECT …`. */
 function macroForm(rest: string): Form | undefined {
   const list = inParentheses(rest)
   const body = list && head(`~AS( TABLE)?${end}`).exec(list.after)
@@ -277,7 +280,7 @@ function macroForm(rest: string): Form | undefined {
   return only([...defaults, body[1] === undefined ? `SELECT (${remainder}\n)` : remainder], 'CREATE', false)
 }
 
-/** The parts of a text in parentheses, between its commas, and what follows. */
+/** Splits a text in parentheses at its commas, and returns what follows. */
 function inParentheses(text: string) {
   const cut = cutAtCommas(text)
   return cut && { parts: cut.parts.filter((part) => opening(part) !== undefined), after: cut.after }

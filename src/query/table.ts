@@ -4,9 +4,9 @@ import { jsonForm } from './projection.ts'
 import { cut, layColumns } from '../base/figures.ts'
 
 /**
- * Rows for people: numbers to the right, NULL visible, instants as short as all of them allow. A table wider than
- * `width` is given in several blocks of columns, one under the other. Texts longer than `longest` are cut with `…`; the
- * other formats never cut.
+ * Lays out rows for people: numbers to the right, NULL visible, instants as short as all of them allow. A table wider
+ * than `width` is split into several blocks of columns, one under the other. Texts longer than `longest` are cut with
+ * `…`; the other formats never cut.
  */
 export function layTable(
   names: readonly string[],
@@ -35,7 +35,7 @@ function formatCell(cell: Cell, longest: number): string {
   return cut(visible(text), longest)
 }
 
-/** Instants without the parts that are zero in all of them. */
+/** Formats instants without the parts that are zero in all of them. */
 function shortened(cells: readonly Cell[]): string[] {
   const texts = cells.map((cell) => (typeof cell === 'string' ? cell : 'NULL'))
   const parts = texts.map((text) => /^(\S+)T(\d\d:\d\d)(:\d\d)(\.\d{6})(Z?)$/.exec(text))

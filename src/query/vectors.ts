@@ -13,26 +13,26 @@ export type Numbers =
   | BigInt64Array
   | BigUint64Array
 
-/** What vectors keep inside, each type its own. */
+/** Internal fields of vectors, by type. */
 interface Inside {
   readonly items: Numbers
-  /** Which values are there; null where all are. Types that overlay another one have none. */
+  /** Validity bits of the values; null if all are valid. Types that overlay another one have none. */
   readonly validity: { readonly data: BigUint64Array | null } | undefined
-  /** Of texts: sixteen bytes each. */
+  /** Entries of texts, sixteen bytes each. */
   readonly dataView: DataView
-  /** Of maps, which are lists of pairs. */
+  /** List of pairs, for maps. */
   readonly listVector: DuckDBVector
-  /** Of arrays. */
+  /** Values of arrays. */
   readonly childData: DuckDBVector
 }
 
-/** The part of that name inside a vector whose type has it. */
+/** Returns the part of that name inside a vector whose type has it. */
 export function insideOf<P extends keyof Inside>(vector: DuckDBVector, part: P): Inside[P] {
   // The package declares these fields private; reading them spares a copy of every value.
   return (vector as unknown as Inside)[part]
 }
 
-/** Tells which values of a vector are there, without making them. */
+/** Builds a test for which values of a vector are not NULL, without making them. */
 export function presenceIn(vector: DuckDBVector): (index: number) => boolean {
   const validity = insideOf(vector, 'validity')
   if (validity === undefined) return (index) => vector.getItem(index) !== null

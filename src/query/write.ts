@@ -18,11 +18,11 @@ import { layTable } from './table.ts'
 interface FormatFact {
   /** Endings of the names of its files. */
   readonly endings: readonly string[]
-  /** Whether it is text, which is written row by row as it comes. */
+  /** Whether the format is text, which is written row by row. */
   readonly text?: true
-  /** How its bytes are compressed, in a file of any name and in a stream; uncompressed if absent. */
+  /** Compression of its bytes, in a file of any name and in a stream; uncompressed if absent. */
   readonly compression?: 'gzip'
-  /** What it is called over HTTP, and the ending of the file that is sent there. */
+  /** Content types of the format over HTTP, and the ending of the file that is sent there. */
   readonly served?: { readonly types: readonly [string, ...string[]]; readonly ending: string }
   /** Writes it chunk by chunk; a format without it needs a file. */
   readonly write?: (answer: ResultWriting, sink: Sink, form: 'file' | 'stream') => Promise<WrittenResult>
@@ -57,7 +57,7 @@ const facts = {
   'jsonl.gz': gzipped(uncompressed.jsonl),
 } satisfies Readonly<Record<string, FormatFact>>
 
-/** The compressed variant of a format of text. */
+/** Builds the compressed variant of a format of text. */
 function gzipped({ endings, write }: Required<Omit<FormatFact, 'compression'>>): FormatFact {
   return {
     endings: endings.map((ending) => `${ending}.gz`),
@@ -70,7 +70,7 @@ function gzipped({ endings, write }: Required<Omit<FormatFact, 'compression'>>):
 /** Name of a format; derived, so that `facts` is the one list of them. */
 export type Format = keyof typeof facts
 
-/** What is known of a format. */
+/** Facts of each format. */
 export const formatFacts: Readonly<Record<Format, FormatFact>> = facts
 
 /** The names of the formats. */
@@ -82,20 +82,20 @@ export function isReadable(format: Format): boolean {
   return text === true && compression === undefined
 }
 
-/** How a result is written. */
+/** Options for writing a result. */
 interface WriteOptions {
   readonly format: Format
   /** Parquet for small readers: old page format, no dictionaries, plain types. */
   readonly compat?: boolean
   /** CSV for spreadsheets: no text that one would run as a formula, no control signs. */
   readonly safe?: boolean
-  /** Memory of whoever writes Parquet, as DuckDB spells it; that of the session unless said. */
+  /** Memory for the Parquet writer, in DuckDB's spelling; the session's by default. */
   readonly memory?: string
   /** Places on a line of a table. */
   readonly width: number
-  /** Rows of a table to show; the rest is told, not shown. */
+  /** Rows of a table to show; the number of the others is stated. */
   readonly rows: number
-  /** The column with the asset of each row: what is empty is told by asset. */
+  /** Column with the asset of each row: empty columns are reported by asset. */
   readonly by?: string | undefined
 }
 
@@ -108,20 +108,20 @@ export interface WrittenResult {
   readonly rows: number
   /** Whether more rows follow that are not shown. */
   readonly more: boolean
-  /** The columns in which the rows that were seen hold nothing. */
+  /** Columns that are empty in the rows seen. */
   readonly empty: readonly Empty[]
 }
 
 /** The endings that a file's name may have. */
 export const endings: readonly string[] = formats.flatMap((format) => formatFacts[format].endings)
 
-/** The format that a file's name asks for. */
+/** Derives the format from a file's name; undefined if it has none. */
 export function formatOf(file: string): Format | undefined {
   const name = file.toLowerCase()
   return formats.find((format) => formatFacts[format].endings.some((ending) => name.endsWith(ending)))
 }
 
-/** Refuses to write a format that does not compress to a file whose name says that it is compressed. */
+/** Refuses to write an uncompressed format to a file whose name ends like a compressed one. */
 export function refuseFalseName(format: Format, file: string): void {
   if (formatFacts[format].compression !== undefined || !file.toLowerCase().endsWith('.gz')) return
   const compressed = formats.find((known) => known === `${format}.gz`) ?? 'csv.gz'
@@ -154,7 +154,7 @@ export async function writeFile(answer: ResultWriting, file: OutFile, name: stri
   }
 }
 
-/** Has a sink into a file filled. */
+/** Opens a file as a sink and fills it. */
 async function toStream(
   file: OutFile,
   name: string,
@@ -176,7 +176,7 @@ async function toStream(
   }
 }
 
-/** Has a sink filled whose data reach a different sink compressed. */
+/** Fills a sink whose data reach a different sink compressed. */
 async function throughGzip(sink: Sink, fill: (compressor: Sink) => Promise<WrittenResult>): Promise<WrittenResult> {
   const gzip = createGzip()
   const sent = (async () => {
@@ -219,11 +219,11 @@ export async function sendFile(path: string, sink: Sink): Promise<void> {
 const parquetForms = {
   // A dictionary takes -0.0 and 0.0 for one value.
   parquet: `FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, DICTIONARY_SIZE_LIMIT 0`,
-  // Small readers hold a whole row group, and mistake plain pages for dictionary pages.
+  // Small readers load a whole row group, and mistake plain pages for dictionary pages.
   compat: `FORMAT parquet, COMPRESSION snappy, PARQUET_VERSION v1, DICTIONARY_SIZE_LIMIT 0, ROW_GROUP_SIZE 20480`,
 }
 
-/** Where memory is scarce for so many columns, one thread writes, and fewer rows stand together. */
+/** Chooses one thread and smaller row groups if memory is scarce for so many columns. */
 function frugal(columns: number, memoryLimit: string): { readonly threads: number; readonly group: string } {
   const each = (bytesOf(memoryLimit) ?? Infinity) / columns
   const rows = Math.floor(each / 16 / 8 / 2048) * 2048
@@ -233,7 +233,7 @@ function frugal(columns: number, memoryLimit: string): { readonly threads: numbe
   }
 }
 
-/** A session can write no file: an engine that runs no SQL of anybody else's writes it. */
+/** Writes Parquet with a separate engine that runs no SQL of others, because a session can write no file. */
 async function toParquet({ engine, ready, options }: ResultWriting, { path }: OutFile): Promise<WrittenResult> {
   const form = options.compat === true ? 'compat' : 'parquet'
   const sql = projectStatement(wrappable(ready), ready.columns, form)
@@ -320,7 +320,7 @@ async function writeArrow({ engine, ready, options }: ResultWriting, sink: Sink,
   return { rows: filled.rows, more: false, empty: filled.empty() }
 }
 
-/** The first rows of a result, all columns of them. */
+/** Writes the first rows of a result, with all columns. */
 async function writeTable({ engine, ready, options }: ResultWriting, sink: Sink): Promise<WrittenResult> {
   const { names, types, chunks, filled } = watchColumns(await engine.stream(ready.text), options.by)
   const columns: Cell[][] = names.map(() => [])
@@ -337,7 +337,7 @@ async function writeTable({ engine, ready, options }: ResultWriting, sink: Sink)
   return { rows, more, empty: filled.empty() }
 }
 
-/** A part of a result for people: a table, a drawing for EXPLAIN, nothing for what gives no rows. */
+/** Lays out a part of a result for people: a table, a drawing for EXPLAIN, nothing for a statement without rows. */
 export function layResult(
   ready: Ready,
   names: readonly string[],
@@ -345,13 +345,13 @@ export function layResult(
   columns: readonly (readonly Cell[])[],
   width: number,
 ): string {
-  // EXPLAIN gives a drawing, not a table.
+  // EXPLAIN returns a drawing, not a table.
   if (names.join(' ') === 'explain_key explain_value')
     return (columns.at(-1) ?? []).map((cell) => `${typeof cell === 'string' ? cell : ''}\n`).join('')
   return givesRows(ready) ? layTable(names, types, columns, { width }) : ''
 }
 
-/** SET, CREATE and the like answer with a word that tells nothing. */
+/** Whether a statement returns rows; SET, CREATE and the like answer with a word without meaning. */
 export function givesRows(ready: Ready): boolean {
   return ready.kind === 'SELECT' || ready.kind === 'EXPLAIN' || ready.kind === 'PRAGMA'
 }

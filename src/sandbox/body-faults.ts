@@ -41,7 +41,7 @@ const edits: { readonly [K in FaultKind]?: Edit } = {
   ),
 }
 
-/** Hidden until its instant; then its `computed_at` tells that it was late. */
+/** Hides a point until its instant; then its `computed_at` shows that it was late. */
 function late(point: WirePoint, fault: Fault, now: number): WirePoint[] {
   const shown = fault.shown ?? computedAt(point) + (fault.delay ?? 0)
   if (now < shown) return []
@@ -51,7 +51,7 @@ function late(point: WirePoint, fault: Fault, now: number): WirePoint[] {
 
 const computedAt = (point: WirePoint): number => (typeof point.computed_at === 'number' ? point.computed_at : point.t)
 
-/** The points with the chosen ones replaced; holds at most `|point|` of them back. */
+/** Replaces the chosen points; holds at most `|point|` of them back. */
 function* atChosen(
   points: Iterable<WirePoint>,
   fault: Fault,
@@ -97,7 +97,7 @@ function* reversedBlocks(points: Iterable<WirePoint>, size: number): Iterable<Wi
   yield* block.toReversed()
 }
 
-/** The keys of a point that hold its value. */
+/** Lists the keys of a point with its value. */
 function valueKeys(point: WirePoint): string[] {
   return Object.keys(point).filter((key) => key !== 't' && key !== 'computed_at')
 }
@@ -112,7 +112,7 @@ function withOtherValue(point: WirePoint, fault: Fault): WirePoint {
   return { ...point, [valueKeys(point)[0] ?? 'v']: replace(0) }
 }
 
-/** A copy with its first number replaced; undefined when it holds none. */
+/** Copies a value with its first number replaced; undefined if it has none. */
 function changeFirstNumber(value: unknown, replace: (old: number) => number): unknown {
   if (typeof value === 'number') return replace(value)
   if (typeof value !== 'object' || value === null) return undefined
@@ -145,7 +145,7 @@ const valueFree = (point: Point): Point =>
 const seconds = (point: Point): number =>
   typeof point.t === 'number' ? point.t : Math.floor(Date.parse(String(point.t)) / 1000)
 
-/** What each poison makes of the chosen point, as JSON text (which need not be JSON any more). */
+/** Poisons by kind: each rewrites the chosen point as JSON text (which need not be JSON any more). */
 const pointPoisons: { readonly [K in FaultKind]?: (point: Point) => string } = {
   'poison-millisecond-t': (point) => JSON.stringify({ ...point, t: seconds(point) * 1000 }),
   'poison-text-v': (point) => raw(valueFree(point), 'v', '"12.5"'),
@@ -153,7 +153,7 @@ const pointPoisons: { readonly [K in FaultKind]?: (point: Point) => string } = {
   'poison-overflow': (point) => raw(valueFree(point), 'v', '1e400'),
 }
 
-/** The answer with a poisoned body, which is held in memory: poison is small. */
+/** Poisons the body of an answer, which is read into memory: poison is small. */
 export async function poison(response: Response, fault: Fault): Promise<Response> {
   const { status } = response
   const headers = new Headers(response.headers)

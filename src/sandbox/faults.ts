@@ -6,7 +6,7 @@ import { hashText, unit } from './world/noise.ts'
 
 type ParamKind = 'number' | 'instant' | 'duration' | 'text' | 'switch'
 
-/** Which requests a fault strikes; a request must fit every part that is given. */
+/** Conditions on the requests that a fault strikes; a request must fit every part that is given. */
 const selectors = {
   path: [
     'text',
@@ -69,7 +69,7 @@ export interface FaultEntry {
   readonly side: FaultSide
   /** The parameters that it takes. */
   readonly takes: readonly ParamName[]
-  /** What it answers instead. */
+  /** Answer that replaces the provider's. */
   readonly instead?: readonly [status: number, code: string, message: string]
 }
 
@@ -80,7 +80,7 @@ const refuses = (status: number, about: string, code: string, message: string, .
 })
 const chosen = ['t', 'point', 'n'] as const
 
-/** Every fault there is: the table drives the parser, the check of parameters and `--help`. */
+/** Faults that exist: the table drives the parser, the check of parameters and `--help`. */
 export const faultTable = {
   'status-400': refuses(400, 'bad request', 'invalid_parameter', 'bad request'),
   'status-401': refuses(401, 'key refused', 'unauthorized', 'invalid or missing API key'),
@@ -130,12 +130,12 @@ export type FaultKind = keyof typeof faultTable
 
 type ParamValue<K extends ParamKind> = K extends 'text' ? string : K extends 'switch' ? boolean : number
 
-/** Which requests a fault strikes. */
+/** Requests that a fault strikes. */
 type FaultMatch = {
   readonly [K in SelectorName]?: ParamValue<(typeof selectors)[K][0]> | undefined
 }
 
-/** One scripted fault: instants in Unix seconds, durations in seconds. */
+/** Scripted fault: instants in Unix seconds, durations in seconds. */
 export type Fault = {
   readonly kind: FaultKind
   readonly match?: FaultMatch | undefined
@@ -148,7 +148,7 @@ export type Fault = {
  */
 const lies: ReadonlySet<string> = new Set(['lost-event', 'wrong-retirement', 'silent-change', 'filter-omits'])
 
-/** How a fault is written on the command line. */
+/** Syntax of a fault on the command line. */
 const faultSyntax = 'KIND[@PATH][:NAME=VALUE,…]'
 
 /** Reads `status-500@indicators/*:first=2,asset=BTC`. */
@@ -164,7 +164,7 @@ export function parseFault(text: string): Fault {
   return readFault({ kind: match[1], ...settings })
 }
 
-/** Reads one fault from JSON or YAML: selectors may stand under `match` or beside `kind`; text is parsed too. */
+/** Reads one fault from JSON or YAML: selectors may be under `match` or next to `kind`; text is parsed too. */
 export function readFault(value: unknown): Fault {
   if (typeof value === 'string') return parseFault(value)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -221,7 +221,7 @@ function unknownKind(name: string) {
   return usage(`unknown fault "${name}"`, { next: `${hint}known: ${kinds.join(', ')}` })
 }
 
-/** The whole table as text for `--help`. */
+/** Formats the whole table as text for `--help`. */
 export function describeFaults(): string {
   const lines = [`Faults, written ${faultSyntax} or as JSON {"kind": …, NAME: VALUE}:`]
   for (const [kind, { about, side, takes }] of Object.entries<FaultEntry>(faultTable)) {
@@ -259,19 +259,22 @@ interface Counts {
 /** A list of faults with how often each one was met; the same requests give the same strikes. */
 export interface FaultScript {
   readonly faults: readonly Fault[]
-  /** When the list was set, Unix seconds. */
+  /** Time when the list was set, Unix seconds. */
   readonly setAt: number
-  /** By place in the list, or place and address. */
+  /** Counts by place in the list, or place and address. */
   readonly counts: Map<string, Counts>
   readonly seed: number
 }
 
-/** A script at its beginning; `setAt` is the instant at which the list was set. */
+/** Creates a script at its beginning; `setAt` is the instant at which the list was set. */
 export function createScript(faults: readonly Fault[], seed: number, setAt: number): FaultScript {
   return { faults: faults.map(withDefaults), setAt, counts: new Map<string, Counts>(), seed }
 }
 
-/** A null is filled later only if it is not for ever: without any selector of time or count it comes once. */
+/**
+ * Adds defaults to a fault. A null is filled later only if it is not for ever: without any selector of time or count it
+ * comes once.
+ */
 function withDefaults(fault: Fault): Fault {
   if (fault.kind !== 'null-filled') return fault
   const { first, times, nth, from, until } = fault.match ?? {}
@@ -279,7 +282,7 @@ function withDefaults(fault: Fault): Fault {
   return limited ? fault : { ...fault, match: { ...fault.match, first: 1 } }
 }
 
-/** The faults that strike this request, in the order of the list; counts the request. */
+/** Finds the faults that strike this request, in the order of the list; counts the request. */
 export function strike(script: FaultScript, target: FaultTarget): Fault[] {
   return script.faults.filter((fault, index) => strikes(script, fault, index, target))
 }
@@ -288,7 +291,7 @@ function strikes(script: FaultScript, fault: Fault, index: number, target: Fault
   const side = faultTable[fault.kind].side
   if (side !== 'any' && side !== target.side) return false
   const match = fault.match ?? {}
-  // Metadata are asked beside the points: only what means them strikes them.
+  // Metadata are requested in addition to points: only faults that name them strike them.
   if (target.side === 'metadata' && side === 'any' && match.path?.startsWith('metadata') !== true) return false
   if (match.path !== undefined && !fitsPath(match.path, target)) return false
   if (match.asset !== undefined && match.asset !== target.asset) return false
@@ -314,10 +317,10 @@ function fitsPath(glob: string, target: FaultTarget): boolean {
   return fits(target.shortPath) || fits(target.path)
 }
 
-/** A number in [0, 1) that depends on nothing but the text. */
+/** Computes a number in [0, 1) that depends on nothing but the text. */
 export const fraction = (text: string): number => unit(hashText(text))
 
-/** The first fault of this kind. */
+/** Finds the first fault of this kind. */
 export function pick(faults: readonly Fault[], kind: FaultKind): Fault | undefined {
   return faults.find((fault) => fault.kind === kind)
 }

@@ -1,12 +1,12 @@
 import { usage } from '../base/errors.ts'
 import { day, parseDuration } from '../base/time.ts'
 
-/** How `reset` is spelled: seconds left, Unix time, HTTP date; `none` sends no limit header at all. */
+/** Spelling of `reset`: seconds left, Unix time, HTTP date; `none` sends no limit header at all. */
 type HeaderDialect = 'seconds' | 'unix' | 'date' | 'none'
 
 /** The limits of one API; null: no such limit. */
 export interface ApiLimit {
-  /** How many requests each window of so many seconds allows; windows begin at whole multiples of their length. */
+  /** Requests that each window of so many seconds allows; windows begin at whole multiples of their length. */
   readonly rate: { readonly requests: number; readonly seconds: number } | null
   /** Requests per UTC day. */
   readonly daily: number | null
@@ -36,11 +36,11 @@ export const defaultLimits: SandboxLimits = {
 
 /** Requests counted so far; a plain value that each admitted request replaces. */
 export interface Usage {
-  /** When the window began, Unix seconds. */
+  /** Time when the window began, Unix seconds. */
   readonly mark: number
   /** Requests in the window. */
   readonly used: number
-  /** When the day began, Unix seconds. */
+  /** Time when the day began, Unix seconds. */
   readonly dayStart: number
   /** Requests on the day. */
   readonly today: number
@@ -48,7 +48,7 @@ export interface Usage {
   readonly snapshots: number
 }
 
-/** No request counted yet. */
+/** Usage before any request. */
 export const unused: Usage = { mark: 0, used: 0, dayStart: 0, today: 0, snapshots: 0 }
 
 /** Whether one request may pass, and what the headers report about the rest. */
@@ -59,7 +59,7 @@ export interface Admission {
   readonly wait: number
   /** Requests left in the window. */
   readonly remaining: number
-  /** Seconds until the whole allowance is there again. */
+  /** Seconds until the whole allowance is available again. */
   readonly reset: number
   /** Requests left on the day; Infinity without a daily limit. */
   readonly dailyRemaining: number
@@ -99,7 +99,7 @@ export function admitRequest(
   return { usage: { mark, dayStart, ...counted }, verdict }
 }
 
-/** The limit headers of one answer; `at` is the instant of its `Date` header. */
+/** Builds the limit headers of one answer; `at` is the instant of its `Date` header. */
 export function limitHeaders(limit: ApiLimit, verdict: Admission, at: number): [string, string][] {
   const headers: [string, string][] = []
   if (limit.headers !== 'none' && limit.rate !== null) {
@@ -123,20 +123,20 @@ function spellReset(dialect: HeaderDialect, at: number, seconds: number): string
   return dialect === 'unix' ? String(instant) : httpDate(instant)
 }
 
-/** A `Retry-After` that is never too short: whole seconds or an HTTP date, rounded up. */
+/** Formats a `Retry-After` that is never too short: whole seconds or an HTTP date, rounded up. */
 export function retryAfterText(form: 'seconds' | 'date', at: number, wait: number): string {
   return form === 'seconds' ? String(Math.max(1, Math.ceil(wait))) : httpDate(Math.ceil(at + wait))
 }
 
-/** The instant (whole Unix seconds) as an HTTP date. */
+/** Formats the instant (whole Unix seconds) as an HTTP date. */
 export const httpDate = (at: number): string => new Date(at * 1000).toUTCString()
 
-/** How a limit is written on the command line. */
+/** Syntax of a limit on the command line. */
 export const limitSyntax =
   'API=PART[,PART…] with API metrics, metadata or registry and PART one of none, fixed:N/TIME, ' +
   'daily=N, snapshots=N, headers=seconds|unix|date|none, retry-after=seconds|date|none'
 
-/** Reads `metrics=fixed:600/60s,headers=seconds` onto the limits given; unnamed parts stay. */
+/** Applies `metrics=fixed:600/60s,headers=seconds` to the limits given; unnamed parts stay. */
 export function parseLimit(text: string, onto: SandboxLimits): SandboxLimits {
   const match = /^(metrics|metadata|registry)=(.+)$/.exec(text.trim())
   const api = match?.[1]

@@ -5,7 +5,7 @@ export type WirePoint = { t: number } & Record<string, unknown>
 
 const chunkSize = 64 * 1024
 
-/** The points as a JSON array or as CSV, made only as fast as they are read. */
+/** Streams the points as a JSON array or as CSV, made only as fast as they are read. */
 export function streamPoints(
   points: Iterable<WirePoint>,
   { csv, humanized }: { readonly csv: boolean; readonly humanized: boolean },
@@ -14,7 +14,7 @@ export function streamPoints(
   return textStream(csv ? csvOf(points, time) : jsonOf(points, humanized ? (t) => `"${formatInstant(t)}"` : String))
 }
 
-/** A body of text in chunks of about 64 KiB, each made when it is read. */
+/** Streams text in chunks of about 64 KiB, each made when it is read. */
 export function textStream(pieces: Generator<string>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   return new ReadableStream<Uint8Array>(
@@ -52,7 +52,7 @@ function* jsonOf(points: Iterable<WirePoint>, time: (t: number) => string): Gene
 
 const plainKey = /^[a-z_]+$/
 
-/** A number as the shortest text that reads back as the same double. */
+/** Formats a number as the shortest text that reads back as the same double. */
 function json(value: unknown): string {
   if (typeof value === 'number' && Number.isFinite(value)) return Object.is(value, -0) ? '-0' : String(value)
   return JSON.stringify(value)
@@ -63,7 +63,7 @@ function* csvOf(points: Iterable<WirePoint>, time: (t: number) => string): Gener
   for (const point of points) yield `${time(point.t)},${cell(point)}\n`
 }
 
-/** The value cell: a number as it is, nothing for null, everything nested as quoted JSON text. */
+/** Formats the value cell: a number as it is, nothing for null, everything nested as quoted JSON text. */
 function cell(point: WirePoint): string {
   const { t: _, computed_at: __, ...rest } = point
   const keys = Object.keys(rest)

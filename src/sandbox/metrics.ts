@@ -22,7 +22,7 @@ import type { QueryKey, QueryKeys } from '../catalog/wire.ts'
 import type { NamedProvider } from './provider/provider.ts'
 import { providerAssets, worldAssets } from './world/assets.ts'
 
-/** What the handler needs to know of the provider it plays. */
+/** Environment of the handler: the provider it plays, and its clock. */
 export interface MetricsEnv {
   readonly catalogue: Catalogue
   readonly seed: number
@@ -31,9 +31,9 @@ export interface MetricsEnv {
   readonly now: () => number
   /** The faults that strike this request. */
   readonly faults?: readonly Fault[]
-  /** Whether metadata are served beside the points (default true). */
+  /** Whether metadata are served in addition to the points (default true). */
   readonly metadata?: boolean
-  /** The provider whose names `catalogue` has (default: the sandbox's own placeholders). */
+  /** Provider whose names `catalogue` has (default: the sandbox's own placeholders). */
   readonly provider?: NamedProvider
 }
 
@@ -73,7 +73,8 @@ export function admitCaller(request: Request, url: URL, env: MetricsEnv): void {
 }
 
 /**
- * Points of the endpoint for the query of this address; `dated` is false for a path whose points have no `computed_at`.
+ * Answers with points of the endpoint for the query of this address; `dated` is false for a path whose points have no
+ * `computed_at`.
  */
 export function answerPoints(url: URL, endpoint: Endpoint, env: MetricsEnv, dated = true): Response {
   const now = env.now()
@@ -93,7 +94,7 @@ export function nothingAt(path: string): never {
   throw notFound(`no metric at ${path.slice(0, 200)}`)
 }
 
-/** The endpoint at a path; of several that differ in fixed parameters the one that the query names. */
+/** Finds the endpoint at a path; of several that differ in fixed parameters the one that the query names. */
 function findEndpoint({ catalogue }: MetricsEnv, path: string, { searchParams }: URL): Endpoint | undefined {
   const rows = [...catalogue.endpoints.values(), ...revisedIn(catalogue)].filter((endpoint) => endpoint.ask === path)
   const named = rows.find(({ params }) =>
@@ -110,7 +111,7 @@ function* wirePoints({ series, since, until }: MetricsAsk, now: number): Iterabl
   }
 }
 
-/** The assets born by now, with what identifies their contracts. */
+/** Lists the assets born by now, with what identifies their contracts. */
 function assetListing(env: MetricsEnv): readonly object[] {
   const today = formatInstant(env.now())
   return worldAssets
@@ -118,7 +119,9 @@ function assetListing(env: MetricsEnv): readonly object[] {
     .map(({ id, symbol, name, chain_id, address }) => ({ id, symbol, name, chain_id, address }))
 }
 
-/** A path that no listing tells of and whose values are revised; it stands in no catalogue but a user's own. */
+/**
+ * Builds the endpoint that no listing mentions and whose values are revised; it is in no catalogue but a user's own.
+ */
 function revisedIn({ endpoints }: Catalogue): readonly Endpoint[] {
   const [like] = endpoints.values()
   const path = 'estimates/idle_rate'
@@ -128,19 +131,19 @@ function revisedIn({ endpoints }: Catalogue): readonly Endpoint[] {
     : [{ ...like, ...none, path, ask: path, intervals: ['24h', '1month'], since: true, until: true }]
 }
 
-/** One object per path, in the catalogue's order. */
+/** Lists one object per path, in the catalogue's order. */
 function listing({ catalogue }: MetricsEnv): readonly object[] {
   const rows = Map.groupBy(catalogue.endpoints.values(), ({ ask }) => ask)
   return [...rows].flatMap(([path, [endpoint]]) => (endpoint ? [{ path, ...parametersOf(endpoint) }] : []))
 }
 
-/** Which assets born by now the path knows. */
+/** Lists the assets born by now that the path covers. */
 function assetsOf(path: string, env: MetricsEnv): string[] {
   const today = formatInstant(env.now())
   return worldAssets.filter((asset) => asset.born <= today && assetHas(path, asset)).map(({ id }) => id)
 }
 
-/** The path whose metadata, or the statistics of whose lag, an address asks for; undefined for every other address. */
+/** Finds the path whose metadata, or lag statistics, an address requests; undefined for every other address. */
 export function describedPath(url: URL, { wire }: Catalogue): string | undefined {
   return pathIn(url, wire.metadata?.template) ?? pathIn(url, wire.metadata?.stats)
 }
@@ -151,7 +154,7 @@ function pathIn(url: URL, template = ''): string | undefined {
   return before !== '' && text.startsWith(before) ? text.slice(before.length).replace(/&.*$/, '') : undefined
 }
 
-/** How late the points of the last thirty days came that were there by now. */
+/** Computes lag statistics of the points of the last thirty days that had appeared by now. */
 function lagStats(path: string, url: URL, env: MetricsEnv): object {
   const endpoint = [...env.catalogue.endpoints.values()].find(({ ask }) => ask === path)
   const asset = url.searchParams.get(env.catalogue.wire.queryKeys.asset) ?? ''
@@ -172,7 +175,7 @@ function lagStats(path: string, url: URL, env: MetricsEnv): object {
   return { path: `/${path}`, asset, lag_seconds: { p5: at(0.05), p50: at(0.5), p95: at(0.95) } }
 }
 
-/** What one path takes, under the query keys, and from when. */
+/** Describes the values that one path takes, under the query keys, and from when. */
 function describePath(path: string, env: MetricsEnv): object {
   const { queryKeys, metadata: keys } = env.catalogue.wire
   const endpoint = [...env.catalogue.endpoints.values()].find(({ ask }) => ask === path)
@@ -191,7 +194,7 @@ function describePath(path: string, env: MetricsEnv): object {
   return { path: `/${path}`, [keys.parameters]: parameters, [keys.timerange]: range, is_pit: true }
 }
 
-/** Since when an asset has points, in whichever interval they begin first. */
+/** Computes since when an asset has points, in whichever interval they begin first. */
 export function beginningOf(endpoint: Endpoint, asset: string, seed: number): number {
   const place = { currency: null, exchange: null, network: null }
   const intervals = endpoint.intervals.length === 0 ? [null] : endpoint.intervals
@@ -199,7 +202,7 @@ export function beginningOf(endpoint: Endpoint, asset: string, seed: number): nu
   return Math.min(...starts)
 }
 
-/** A path without its percent signs, or as it came if they are wrong. */
+/** Decodes the percent signs of a path; unchanged if they are wrong. */
 export function decodePath(path: string): string {
   try {
     return decodeURIComponent(path)
@@ -208,7 +211,7 @@ export function decodePath(path: string): string {
   }
 }
 
-/** What one request asks of an endpoint; `since` inclusive, `until` exclusive, Unix seconds. */
+/** Request to an endpoint; `since` inclusive, `until` exclusive, Unix seconds. */
 interface MetricsAsk {
   readonly series: WorldSeries
   readonly since: number
@@ -228,8 +231,7 @@ function readAsk(query: URLSearchParams, endpoint: Endpoint, env: MetricsEnv, no
   for (const [key, fixed] of Object.entries(endpoint.params))
     if (parameters.get(key) !== fixed) throw invalidParameter(`parameter '${key}': expected '${fixed}'`)
   /**
-   * The value that is given, else the usual one if it is allowed, else the first; null as the usual one requires a
-   * value.
+   * Returns the given value, else the usual one if it is allowed, else the first; a usual value of null requires one.
    */
   const pick = <T extends string>(key: QueryKey, allowed: readonly T[], usual: string | null | undefined): T | null => {
     const value = parameters.get(names[key])
@@ -259,7 +261,7 @@ function readAsk(query: URLSearchParams, endpoint: Endpoint, env: MetricsEnv, no
   return { series, since, until, csv, humanized }
 }
 
-/** The query keys that the endpoint takes. */
+/** Lists the query keys that the endpoint takes. */
 function accepted(endpoint: Endpoint, names: QueryKeys): ReadonlySet<string> {
   const keys: QueryKey[] = [
     'asset',
@@ -270,7 +272,7 @@ function accepted(endpoint: Endpoint, names: QueryKeys): ReadonlySet<string> {
   return new Set([...keys.map((key) => names[key]), ...Object.keys(endpoint.params), 'api_key'])
 }
 
-/** The parameters as a map; refused if one is not among the accepted or comes twice. */
+/** Reads the parameters as a map; refuses one that is not among the accepted or comes twice. */
 function once(query: URLSearchParams, keys: ReadonlySet<string>): Given {
   const values = new Map<string, string>()
   for (const [key, value] of query) {
@@ -291,7 +293,7 @@ function assetOf(parameters: Given, endpoint: Endpoint, { catalogue, provider }:
   return id
 }
 
-/** Whole Unix seconds; milliseconds and everything else is refused. */
+/** Reads whole Unix seconds; refuses milliseconds and everything else. */
 function instant(key: string, parameters: Given, otherwise: number): number {
   const text = parameters.get(key) ?? String(otherwise)
   if (/^-?\d{1,12}$/.test(text)) return Number(text)

@@ -10,12 +10,12 @@ export class RefusedRequest extends Error {
   }
 }
 
-/** A parameter that is unknown, repeated, or has a value that is not supported. */
+/** Builds the refusal for a parameter that is unknown, repeated, or has a value that is not supported. */
 export function invalidParameter(message: string): RefusedRequest {
   return new RefusedRequest(400, 'invalid_parameter', message)
 }
 
-/** Nothing under that path or id. */
+/** Builds the refusal for an unknown path or id. */
 export const notFound = (message: string): RefusedRequest => new RefusedRequest(404, 'not_found', message)
 
 /** Reads the query of a request: only the named parameters, each at most once and never empty. */
@@ -30,7 +30,7 @@ export function readQuery(query: URLSearchParams, allowed: readonly string[]): R
   return parameters
 }
 
-/** The `limit` of a request: 1 to 500, default 100. */
+/** Reads the `limit` of a request: 1 to 500, default 100. */
 export function readLimit(parameters: ReadonlyMap<string, string>): number {
   const text = parameters.get('limit')
   if (text === undefined) return 100

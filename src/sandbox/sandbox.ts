@@ -26,7 +26,7 @@ import { answerProvider, metadataName } from './provider/answers.ts'
 import { namedProvider, type NamedProvider, type SandboxNames } from './provider/provider.ts'
 import { answerRegistry, registryPrefix } from './registry/handler.ts'
 
-/** What an answer of a fault may need to know. */
+/** Context for the answer of a fault. */
 interface Scene {
   readonly side: 'metrics' | 'registry'
   readonly requestId: string
@@ -36,7 +36,7 @@ interface Scene {
   readonly gzip: boolean
 }
 
-/** The answer that a fault gives in place of the provider's own; undefined when it lets the request pass. */
+/** Returns the answer that a fault gives in place of the provider's own; undefined if all let the request pass. */
 function insteadOf(faults: readonly Fault[], scene: Scene): Response | undefined {
   return faults.map((fault) => instead(fault, scene)).find((answer) => answer !== undefined)
 }
@@ -61,13 +61,13 @@ function instead(fault: Fault, scene: Scene): Response | undefined {
   return answer
 }
 
-/** An error in the words of the API that was asked. */
+/** Builds an error in the words of the API that was requested. */
 function refusalAnswer(scene: Pick<Scene, 'side' | 'requestId'>, status: number, code: string, message: string) {
   if (scene.side === 'metrics') return Response.json({ error: message, code }, { status })
   return Response.json({ error: { code, message }, request_id: scene.requestId }, { status })
 }
 
-/** The answer with its body cut, in the order of the faults. */
+/** Cuts the body of the answer, in the order of the faults. */
 async function disturb(response: Response, faults: readonly Fault[], scene: Scene): Promise<Response> {
   let answer = response
   for (const fault of faults) {
@@ -82,14 +82,14 @@ async function disturb(response: Response, faults: readonly Fault[], scene: Scen
   return answer
 }
 
-/** `no-transform` keeps the port from compressing what is meant to arrive exactly so. */
+/** Builds a response with `no-transform`, which keeps the port from compressing what is meant to arrive exactly so. */
 function withBody(response: Response, body: BodyInit): Response {
   const headers = new Headers(response.headers)
   headers.set('cache-control', 'no-transform')
   return new Response(body, { status: response.status, headers })
 }
 
-/** The first bytes of the body, then a broken connection, or with `clean` an end that looks like one. */
+/** Sends the first bytes of the body, then a broken connection, or with `clean` an end that looks like one. */
 async function cut(response: Response, fault: Fault): Promise<Response> {
   const whole = new Uint8Array(await response.arrayBuffer())
   const truncated = whole.slice(0, Math.min(fault.bytes ?? Math.floor(whole.length / 2), Math.max(0, whole.length - 1)))
@@ -108,7 +108,7 @@ async function cutGzip(response: Response, fault: Fault): Promise<Response> {
   return answer
 }
 
-/** The bytes, then an error: a port destroys the connection there. */
+/** Streams the bytes, then an error: a port destroys the connection there. */
 function brokenAfter(bytes: Uint8Array): ReadableStream<Uint8Array> {
   let sent = bytes.length === 0
   return new ReadableStream<Uint8Array>(
@@ -137,11 +137,11 @@ export interface RequestRecord {
   readonly faults: readonly string[]
 }
 
-/** What a sandbox is made of; everything that it answers follows from this and from the requests. */
+/** Options of a sandbox; all its answers follow from these and from the requests. */
 export interface SandboxOptions extends Pick<MetricsEnv, 'catalogue' | 'seed' | 'metadata'> {
   /**
-   * `real`: it answers as a provider with names of its own, and no answer shows that it is a sandbox (default
-   * `placeholder`).
+   * Names in use; `real`: it answers as a provider with names of its own, and no answer shows that it is a sandbox
+   * (default `placeholder`).
    */
   readonly names?: SandboxNames
   /** Tier of the plan with real names, 1 to 3: paths of a higher tier are refused with 403 (default 2). */
@@ -159,7 +159,8 @@ export interface SandboxOptions extends Pick<MetricsEnv, 'catalogue' | 'seed' | 
 }
 
 /**
- * A clock in Unix seconds that begins at `start` (null: the real time) and runs `speed` times as fast as `real` (ms).
+ * Creates a clock in Unix seconds that begins at `start` (null: the real time) and runs `speed` times as fast as `real`
+ * (ms).
  */
 export function runningClock(real: () => number, start: number | null, speed: number): () => number {
   const origin = real()
@@ -167,7 +168,7 @@ export function runningClock(real: () => number, start: number | null, speed: nu
   return () => first + ((real() - origin) / 1000) * speed
 }
 
-/** Metadata belong to the metrics API, but have a bucket of their own. */
+/** Sides of the sandbox. Metadata belong to the metrics API, but have a bucket of their own. */
 type Side = 'metrics' | 'metadata' | 'registry'
 
 /** A sandbox with the provider that it plays; `catalogue` has that provider's names. */
@@ -193,7 +194,7 @@ export interface Sandbox {
   readonly setFaults: (faults: readonly Fault[]) => void
 }
 
-/** Makes a provider that holds no file and no socket; it needs no closing. */
+/** Makes a provider without files and sockets; it needs no closing. */
 export function createSandbox(given: SandboxOptions): Sandbox {
   const options = given.names === 'real' ? playProvider(given) : given
   const script = (faults: readonly Fault[]): FaultScript => createScript(faults, options.seed, options.now())
@@ -215,12 +216,12 @@ function playProvider(options: SandboxOptions): PlayedSandbox {
   return { ...options, catalogue: provider.catalogue, provider }
 }
 
-/** What the metadata at an address are about; undefined for every other address. */
+/** Finds the subject of the metadata at an address; undefined for every other address. */
 function metadataAt(url: URL, { catalogue, provider }: PlayedSandbox): string | undefined {
   return provider === undefined ? describedPath(url, catalogue) : metadataName(url)
 }
 
-/** The API at an address. */
+/** Finds the API at an address. */
 function apiOf(url: URL, options: PlayedSandbox): Side | 'none' {
   const { catalogue, metadata } = options
   if (url.pathname.startsWith(catalogue.wire.metricsPrefix)) return 'metrics'
@@ -290,12 +291,12 @@ async function answerApi(
   return finish(await spoiled(answer, struck, scene))
 }
 
-/** The answer of the metrics API under the names that this sandbox has. */
+/** Answers for the metrics API under the names that this sandbox has. */
 function answerNamed(request: Request, env: MetricsEnv): Response {
   return env.provider === undefined ? answerMetrics(request, env) : answerProvider(request, env.provider, env)
 }
 
-/** The answer after the faults that work on its bytes. */
+/** Applies the faults that work on the bytes of an answer. */
 async function spoiled(answer: Response, struck: readonly Fault[], scene: Scene): Promise<Response> {
   const poisoning = answer.ok && answer.body !== null ? struck.find(poisons) : undefined
   const body = poisoning === undefined ? answer : await poison(answer, poisoning)
@@ -318,7 +319,7 @@ function targetOf(url: URL, side: Side, options: PlayedSandbox, now: number) {
   return { side, path, shortPath, address, asset: url.searchParams.get(queryKeys.asset), now }
 }
 
-/** Says on every answer who speaks, unless the sandbox plays a provider with real names, and when. */
+/** Adds headers to every answer: the sandbox's name, unless it plays a provider with real names, and the time. */
 function stamped(answer: Response, options: SandboxOptions, now: number): Response {
   if (options.names !== 'real') answer.headers.set('x-pitlake-sandbox', String(options.seed))
   answer.headers.set('date', httpDate(Math.floor(now)))
@@ -331,7 +332,7 @@ function withLimits(answer: Response, limit: ApiLimit, verdict: Admission, scene
   return answer
 }
 
-/** A version 4 UUID that depends on nothing but the text. */
+/** Computes a version 4 UUID that depends on nothing but the text. */
 function uuid(text: string): string {
   const words = [0, 1, 2, 3].map((n) =>
     Math.floor(fraction(`${text} ${n}`) * 2 ** 32)

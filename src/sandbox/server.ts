@@ -6,11 +6,11 @@ import { constants, createGzip } from 'node:zlib'
 import { usage } from '../base/errors.ts'
 import type { Sandbox } from './sandbox.ts'
 
-/** Where a sandbox listens; port 0 takes a free one. */
+/** Address at which a sandbox listens; port 0 takes a free one. */
 interface ServeOptions {
   readonly port: number
   readonly host?: string
-  /** How long answers in flight may take once it closes; resolves after that time. */
+  /** Waits as long as answers in flight may take once it closes. */
   readonly grace?: () => Promise<void>
 }
 
@@ -71,13 +71,13 @@ async function answer(sandbox: Sandbox, incoming: IncomingMessage, outgoing: Ser
   await send(response, incoming, outgoing, closing.signal)
 }
 
-/** A defect of the sandbox is said, not hidden in a broken connection; a caller that went away needs no answer. */
+/** Reports a defect of the sandbox instead of breaking the connection; a caller that went away needs no answer. */
 function failed(outgoing: ServerResponse, error: unknown): void {
   if (outgoing.headersSent || outgoing.destroyed) outgoing.destroy()
   else outgoing.writeHead(500, { 'content-type': 'text/plain' }).end(`sandbox: ${String(error)}\n`)
 }
 
-/** Nothing that the sandbox answers takes a body: what is sent with one is refused by its method. */
+/** Converts a request. No answer of the sandbox takes a body: a request with one is refused by its method. */
 function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request {
   const pairs = incoming.rawHeaders.flatMap((name, i, all): [string, string][] =>
     i % 2 ? [] : [[name, all[i + 1] ?? '']],
@@ -86,7 +86,7 @@ function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request {
   return new Request(url, { method: incoming.method ?? 'GET', headers: pairs, signal })
 }
 
-/** Sends head and body; a body that fails ends the connection where it stands. */
+/** Sends head and body; a body that fails ends the connection at that point. */
 async function send(
   response: Response,
   incoming: IncomingMessage,
@@ -153,7 +153,7 @@ function acceptsGzip(incoming: IncomingMessage): boolean {
   return /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(incoming.headers['accept-encoding'] ?? '')
 }
 
-/** Lets what was written reach the other side, then destroys the connection. */
+/** Lets the written bytes reach the other side, then destroys the connection. */
 function breakOff(outgoing: ServerResponse): void {
   outgoing.flushHeaders()
   setImmediate(() => {

@@ -34,7 +34,8 @@ import type { SeenLags } from './results/stress-delays.ts'
 const arrivalsFields = {
   points: count,
   /**
-   * Points whose arrival is known: the provider told `computed_at`, or (`seenLate`) an earlier answer lacked the point.
+   * Points whose arrival is known: the provider reported `computed_at`, or (`seenLate`) an earlier answer lacked the
+   * point.
    */
   computed: count,
   seenLate: count,
@@ -44,9 +45,9 @@ const arrivalsFields = {
    * seen.
    */
   watched: count,
-  /** Points that the rule dates: another rule would date them anew. */
+  /** Points that the rule dates: a different rule would redate them. */
   ruled: count,
-  /** Quantiles of the known lags without backfilled points; null where none is known. */
+  /** Quantiles of the known lags without backfilled points; null if none is known. */
   p05: orNull(real),
   p50: orNull(real),
   p95: orNull(real),
@@ -57,7 +58,7 @@ const arrivalsFields = {
    * were.
    */
   supported: orNull(real),
-  /** Known arrivals after the rule's instant, and those of them that came less than `soonSeconds` after it. */
+  /** Known arrivals after the rule's instant, and those of them less than `soonSeconds` after it. */
   late: count,
   soon: count,
   /** The point that arrived latest against the rule, as evidence; instants as ISO text. */
@@ -84,10 +85,10 @@ export interface StoredArrivals {
   readonly arrivals: Arrivals
 }
 
-/** A point that comes later than this after its rule's instant is no matter of precision. */
+/** Maximum seconds after its rule's instant at which a late point is a matter of precision. */
 const soonSeconds = 300
 
-/** Above any lag: stands for points that were late by an unknown time. */
+/** Lag above any real one, for points that were late by an unknown time. */
 const unknownLag = 4_000_000_000_000_000_000n
 
 /** Columns that tell the series of an endpoint apart. */
@@ -97,7 +98,7 @@ const seriesKeys = ['metric', 'asset', 'currency', 'exchange', 'network', 'param
 const firstVintage = `row_number() OVER (PARTITION BY metric, asset, currency, exchange, network, params, t
   ORDER BY available_at, observed_at) = 1`
 
-/** The arrivals of everything that is held of the wanted endpoints of the catalogue, where a rule dates it. */
+/** Measures the arrivals of all stored points of the wanted endpoints of the catalogue that a rule dates. */
 export async function storedArrivals(
   ledger: Ledger,
   catalogue: Catalogue,
@@ -124,7 +125,7 @@ export async function storedArrivals(
       const points =
         `(FROM ${readPoints(ledger.root, files)} WHERE "interval" = ${quote(interval)} AND ` +
         `list_contains(${metrics}, metric)${firsts})`
-      // What is remembered must not hide that a file is lost or cut.
+      // Cached arrivals must not hide that a file is lost or cut.
       const problems = await Promise.all(files.map(async (file) => await bytesProblem(ledger.root, file, false)))
       const isWhole = problems.every((problem) => !problem)
       const arrivals = await arrivalsOf(engine, points, interval, rules, isWhole ? memory : undefined)
@@ -141,11 +142,11 @@ export async function storedArrivals(
 }
 
 /**
- * Reads the arrivals of each metric in points of one interval (for FROM) and holds them against the rules in force.
- * Backfilled points say nothing of lags: what the provider computed long after its interval, what was complete more
- * than an interval before the first point of its series arrived (the provider, or the lake, did not look yet), and what
- * was computed together with these. A top-up more than an interval after the rule's instant shows that a point was
- * late, not how late.
+ * Reads the arrivals of each metric in points of one interval (for FROM) and compares them with the rules in force.
+ * Backfilled points show nothing about lags: those that the provider computed long after their interval, those that
+ * were complete more than an interval before the first point of their series arrived (the provider, or the lake, did
+ * not look yet), and those computed together with these. A top-up more than an interval after the rule's instant shows
+ * that a point was late, not how late.
  */
 export async function arrivalsOf(
   engine: Engine,
@@ -169,7 +170,7 @@ function isMetricArrivals(rows: unknown): rows is readonly Shaped<typeof metricA
   return metricArrivalsCheck(rows) === undefined
 }
 
-/** The arrivals of each metric, a row for each. */
+/** Builds the SQL of the arrivals of each metric, a row for each. */
 function arrivalsSql(points: string, interval: Interval, rules: readonly Rule[]): string {
   return `${countedSql(points, interval, rules)}
     SELECT * EXCLUDE (quantiles, histogram), quantiles[1] / 1e6 AS p05, quantiles[2] / 1e6 AS p50,
@@ -192,7 +193,9 @@ function arrivalsSql(points: string, interval: Interval, rules: readonly Rule[])
     FROM counted GROUP BY metric)`
 }
 
-/** The WITH of a relation `counted`: each point with its lag, and whether it counts as an arrival or as watched. */
+/**
+ * Builds the WITH of a relation `counted`: each point with its lag, and whether it counts as an arrival or as watched.
+ */
 function countedSql(points: string, interval: Interval, rules: readonly Rule[]): string {
   const micro = (seconds: string): string => `${seconds} * 1000000`
   const keys = seriesKeys.join(', ')
@@ -239,7 +242,7 @@ function countedSql(points: string, interval: Interval, rules: readonly Rule[]):
 }
 
 /**
- * How late the points of these metrics were seen to come, by the quantiles of the audit; of all metrics where none is
+ * Measures how late the points of these metrics arrived, by the quantiles of the audit; of all metrics if none is
  * named.
  */
 export async function seenLags(ledger: Ledger, catalogue: Catalogue, metrics: readonly string[]): Promise<SeenLags[]> {
@@ -260,14 +263,17 @@ interface AuditInput {
   readonly catalogue: Catalogue
   /** Globs; undefined means all. */
   readonly paths: readonly string[] | undefined
-  /** The rows that the configuration holds already: a proposal keeps what they say of other intervals. */
+  /** Rows that the configuration has already: a proposal keeps what they state for other intervals. */
   readonly overrides: RuleOverrides
   readonly now: Instant
 }
 
 /** Late points are dated by themselves; only where more than these are late is the rule itself wrong. */
 const lateShare = 0.02
-/** A broken rule is only imprecise if at most one in this many arrivals comes five minutes after its time, or later. */
+/**
+ * Number of arrivals of which at most one may come five minutes after its time, or later, if a broken rule is only
+ * imprecise.
+ */
 const arrivalsPerLate = 20
 /** Longest lag that a configuration may set, in seconds. */
 const longestLag = 366 * day
@@ -295,8 +301,8 @@ export interface AvailabilityAudit {
 }
 
 /**
- * Holds every availability rule against the arrivals that the lake has seen; `proposal` is the block of `pitlake.yaml`
- * that mends it.
+ * Compares every availability rule with the arrivals that the lake has seen; `proposal` is the block of `pitlake.yaml`
+ * that corrects it.
  */
 export async function auditAvailability(
   ledger: Ledger,
@@ -328,7 +334,7 @@ export async function auditAvailability(
 const askMore = 'the arrivals do not say which lag would hold; run fetch more often, so that they do'
 const paste = 'put the proposed block into pitlake.yaml, then run pitlake redate'
 
-/** Whether more arrivals came after the rule's instant than it may be late by. */
+/** Whether the arrivals break a rule: more of them came after its instant than may be late. */
 export function isBroken({ verdict }: { readonly verdict: RuleVerdict }): boolean {
   return verdict === 'contradicted' || verdict === 'imprecise'
 }
@@ -387,9 +393,9 @@ export interface WorstArrival {
 }
 
 /**
- * Two late arrivals in a hundred are late points, more break the rule: it is imprecise where at least 95 in a hundred
- * came less than five minutes after its instant, else contradicted. Without any known arrival nothing is proved: the
- * provider tells no `computed_at`, and no top-up has caught a point being late.
+ * Judges a rule by its arrivals. Two late arrivals in a hundred are late points, more break the rule: it is imprecise
+ * if at least 95 in a hundred came less than five minutes after its instant, else contradicted. Without any known
+ * arrival nothing is proved: the provider reports no `computed_at`, and no top-up has found a point late.
  */
 export function judgeRule(metric: string, interval: Interval, rules: readonly Rule[], arrivals: Arrivals): AuditedRule {
   const rule = rules.at(-1)
@@ -428,7 +434,7 @@ export function judgeRule(metric: string, interval: Interval, rules: readonly Ru
   }
 }
 
-/** Effect that a proposed rule would have if it came into force now. */
+/** Effect of a proposed rule if it came into force now. */
 export interface RuleChange {
   /** Path of the endpoint. */
   readonly metric: string
@@ -443,7 +449,7 @@ export interface RuleChange {
   readonly newest_after: string
 }
 
-/** Effect of the proposed lag on the points of an interval; undefined if no lag is proposed. */
+/** Computes the effect of the proposed lag on the points of an interval; undefined if no lag is proposed. */
 function changeOf(
   { metric, interval, proposed_lag: lag }: AuditedRule,
   rules: readonly Rule[],
@@ -467,7 +473,7 @@ interface Today {
   readonly weekStart: Weekday
 }
 
-/** The newest interval start whose point counts as published. */
+/** Finds the newest interval start whose point counts as published. */
 function newestDue(rules: readonly Rule[], interval: Interval, { now, weekStart }: Today): Instant {
   let t = floor(now, interval, weekStart)
   while (availableAt(rules, t, interval) > now) t = step(t, interval, -1)
@@ -480,7 +486,7 @@ const steps = [
   300, 600, 900, 1200, 1800, 2700, 3600, 5400, 7200, 10_800, 14_400, 21_600, 28_800, 43_200, 64_800, 86_400,
 ]
 
-/** The next round lag that is not shorter, in seconds. */
+/** Rounds a lag up to the next round one, in seconds. */
 function roundLag(seconds: number): number {
   return steps.find((round) => round >= seconds) ?? Math.ceil(seconds / 86_400) * 86_400
 }
@@ -488,7 +494,8 @@ function roundLag(seconds: number): number {
 const lagText = (seconds: number): string => (seconds % 3600 === 0 ? `${seconds / 3600}h` : `${seconds / 60}m`)
 
 /**
- * Ready to paste into `pitlake.yaml`: for each endpoint what its row says already, and a rule for each such interval.
+ * Formats a block ready to paste into `pitlake.yaml`: for each endpoint what its row states already, and a rule for
+ * each such interval.
  */
 export function proposalOf(rows: readonly AuditedRule[], overrides: RuleOverrides): string | null {
   const proposed = rows.filter(({ proposed_lag }) => proposed_lag !== null)
@@ -502,7 +509,7 @@ export function proposalOf(rows: readonly AuditedRule[], overrides: RuleOverride
   return ['metrics:', '  availability:', ...lines, ''].join('\n')
 }
 
-/** A key of an override as the configuration spells it. */
+/** Formats a key of an override as the configuration spells it. */
 function written([key, value]: readonly [string, unknown]): string {
   if (Array.isArray(value)) return `${key}: [${value.join(', ')}]`
   if (typeof value === 'object' && value !== null) return `${key}: { ${Object.entries(value).map(written).join(', ')} }`

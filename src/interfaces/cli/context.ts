@@ -40,7 +40,8 @@ export const boundingOptions = {
 type Selecting = OptionValues<typeof selectionOptions>
 
 /**
- * What flags, environment and config file say together; from here on the process keeps to the memory that they name.
+ * Resolves the settings from flags, environment and config file; from here on the process keeps to the memory limit in
+ * them.
  */
 export function settingsOf({ options, env, cwd }: LocatedInput): Settings {
   const settings = endingAtOnce(() => resolveSettings({ flags: options, env, cwd }))
@@ -49,16 +50,16 @@ export function settingsOf({ options, env, cwd }: LocatedInput): Settings {
   return settings
 }
 
-/** A command line where it was typed. */
+/** Command line in the place where it was typed. */
 type LocatedInput = Input & Pick<Deps, 'env' | 'cwd'>
 
 /** Whether to say more. */
 export const isVerbose = ({ options, env }: Typed): boolean => options.verbose || env['PITLAKE_LOG'] === 'debug'
 
-/** The instant of a call, in Unix seconds. */
+/** Returns the instant of a call, in Unix seconds. */
 export const instantNow = ({ now }: Pick<Deps, 'now'>): Instant => Math.floor(now() / 1000)
 
-/** A call with its settings and catalogue. */
+/** Reads the settings and the catalogue of a call. */
 export async function readContext<Own extends LocatedInput>(call: Own): Promise<Own & CommandContext> {
   const settings = settingsOf(call)
   const catalogue = await checkedCatalogue(settings.catalogs, settings)
@@ -66,8 +67,8 @@ export async function readContext<Own extends LocatedInput>(call: Own): Promise<
 }
 
 /**
- * The built-in catalogue with these files, if the lake has room for them: for the built-in one alone it has; and what
- * of own data a lake holds.
+ * Loads the built-in catalogue with these files, and the lake's user data; refuses files whose names clash with those
+ * of the lake.
  */
 export async function checkedCatalogue(files: readonly string[], lake?: Pick<Settings, 'data'>): Promise<Catalogue> {
   const catalogue = endingAtOnce(() => loadCatalogue(files))
@@ -77,32 +78,32 @@ export async function checkedCatalogue(files: readonly string[], lake?: Pick<Set
     : (await import('../../sources/points/own-rows.ts')).withOwnOf(catalogue, lake.data)
 }
 
-/** The range of t that `--since` and `--until` name. */
+/** Checks the range of t in `--since` and `--until`. */
 export function rangeOf({ since, until }: Pick<Selecting, 'since' | 'until'>): Pick<Selecting, 'since' | 'until'> {
   if (since === undefined || until === undefined || since < until) return { since, until }
   const got = `${formatInstant(since)} and ${formatInstant(until)}`
   throw usage('--since', { expected: 'an instant before --until', got })
 }
 
-/** What ends a run: a signal, or `--timeout`, in seconds. */
+/** Combines the events that end a run: a signal, or `--timeout`, in seconds. */
 export function withinTime(call: Typed<typeof timeoutOption>): Pick<Deps, 'signal' | 'sleep'> {
   return withinSeconds(call, call.options.timeout)
 }
 
-/** What ends a run: a signal, or so many seconds. */
+/** Combines the events that end a run: a signal, or so many seconds. */
 export function withinSeconds({ signal, sleep }: Pick<Deps, 'signal' | 'sleep'>, seconds: number) {
   return { signal: AbortSignal.any([signal, AbortSignal.timeout(seconds * 1000)]), sleep }
 }
 
-/** Seconds that a command that runs stamped queries may take, unless it is told otherwise. */
+/** Seconds that a command that runs stamped queries may take by default. */
 export const stampSeconds = 3600
 
-/** How long a command that runs stamped queries may take. */
+/** Option that limits how long a command that runs stamped queries may take. */
 export const timeoutOption = { '--timeout SECONDS': ['stop after this time', `${stampSeconds}`] } as const
 
 /**
- * What the flags and the config file select: flags for paths, assets or dimensions make a selection of
- * their own, without them `select` holds, without that what the lake holds; since and until only narrow it.
+ * Reads the selections from the flags and the config file: flags for paths, assets or dimensions make a selection of
+ * their own, without them `select` applies, without that what the lake has; since and until only narrow it.
  */
 export async function selectionsOf(call: Call<typeof selectionOptions>): Promise<readonly Selection[]> {
   const { options, settings, catalogue } = call
@@ -138,7 +139,7 @@ function assetsOf(settings: Settings): readonly string[] {
 /** Bytes of a file that is named on a command line: SQL, decisions, a certificate. */
 const longestGiven = 256_000_000
 
-/** The text of a file that the user names, `-` for standard input; `subject` is what named it. */
+/** Reads the text of a file that the user names, `-` for standard input; `subject` is what named it. */
 export function readGiven({ cwd }: Pick<Deps, 'cwd'>, file: string, expected: string, subject = file): string {
   try {
     return readBounded(file === '-' ? 0 : resolve(cwd, file), longestGiven, subject)
@@ -149,14 +150,14 @@ export function readGiven({ cwd }: Pick<Deps, 'cwd'>, file: string, expected: st
   }
 }
 
-/** The path of a stamped result that the user names. */
+/** Resolves the path of a stamped result that the user names. */
 export function stampedPath({ cwd }: Pick<Deps, 'cwd'>, file: string): string {
   const path = resolve(cwd, file)
   if (existsSync(path)) return path
   throw usage(file, { expected: 'a stamped result', got: 'no such file' })
 }
 
-/** The error of a verdict on a file, null for a good one: undecided is unfinished, a bad one contradicts. */
+/** Builds the error of a verdict on a file, null for a good one: undecided is unfinished, a bad one contradicts. */
 export function verdictError(
   file: string,
   { verdict, reason }: { readonly verdict: string; readonly reason: string | null },

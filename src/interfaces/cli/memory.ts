@@ -3,7 +3,8 @@ import { mega } from '../../base/option-kinds.ts'
 import { usualMemory } from '../../lake/store/memory.ts'
 
 /**
- * What this process keeps to where nobody says: a part of the machine's memory, or of what its control group may take.
+ * Returns the default memory limit of this process: a part of the machine's memory, or of what its control group may
+ * take.
  */
 export function ownMemory(): number {
   return usualMemory(Math.min(totalmem(), process.constrainedMemory() || Infinity))
@@ -11,12 +12,11 @@ export function ownMemory(): number {
 
 /** Milliseconds between two looks. */
 export const look = 100
-/** What one large value may need beside what DuckDB counts. */
+/** Bytes that one large value may need in addition to what DuckDB counts. */
 const slack = 512 * mega
 
 /**
- * Looks again and again whether the process holds more memory than it keeps to and a large value takes; gives how to
- * stop that.
+ * Checks at intervals whether the process uses more memory than its limit and a large value; returns how to stop that.
  */
 export function watchMemory(keptBytes: number, tooMuch: () => void, alsoLook = (): void => undefined): () => void {
   const timer = setInterval(() => {

@@ -32,7 +32,7 @@ export function parseCommand<Table extends OptionTable>(
   return { args: command.args, options: command.opts<Input<Table>['options']>() }
 }
 
-/** What `--help` prints: the same table. */
+/** Formats the text of `--help` from the same table. */
 export function helpText(spec: ListedCommand): string {
   const details = spec.details === undefined ? '' : `\n${folded(spec.details.trim())}\n`
   const codes = new Set([0, 1, 2, ...spec.exits].map(String))
@@ -43,7 +43,8 @@ export function helpText(spec: ListedCommand): string {
 }
 
 /**
- * Paragraphs as lines of a terminal; what holds an indented line is a table, whose last column goes on below itself.
+ * Folds paragraphs to lines of a terminal; one with an indented line is a table, whose last column continues below
+ * itself.
  */
 function folded(text: string): string {
   const below = (line: string): string[] => wrapLine(line, /^ +\S+ {2,}/.exec(line)?.[0].length ?? 2)
@@ -66,14 +67,14 @@ function build(spec: NamedCommand): Command {
   for (const row of optionsOf(spec)) {
     const option = optionOf(row)
     command.addOption(option)
-    // What nobody named: switches that are off, and lists of nothing.
+    // Defaults: switches that are off, and empty lists.
     if (row.repeatable === true) command.setOptionValue(option.attributeName(), [])
     else if (isSwitch(row.flags) && !option.negate) command.setOptionValue(option.attributeName(), false)
   }
   return command
 }
 
-/** `--port N` takes a value, `--json` does not. */
+/** Builds an option of the parser: `--port N` takes a value, `--json` does not. */
 function optionOf({ flags, kind, about, ...spec }: OptionRow): Option {
   const option = new Option(flags.replace(/ ([A-Z][^\s]*)$/, ' <$1>'), about)
   const read = (value: string): unknown => kind.read(longOf(flags), value)

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import { removeSpills } from '../../lake/store/files.ts'
 import type { Deps } from './spec.ts'
 
-/** The world of this process, but for what is said. */
+/** Builds the dependencies of this process, without the missing ones. */
 export function ownWorld(): Omit<Deps, 'stdout' | 'stderr' | 'live' | 'isTerminal' | 'signal'> {
   return {
     now: Date.now,
@@ -22,7 +22,7 @@ export function cleanUp(): void {
   for (const clean of [removeSpills, ...cleaners].toReversed()) clean()
 }
 
-/** Has this done if the process must leave before its work has ended; gives how to take that back. */
+/** Registers work to do if the process must leave early; returns how to take that back. */
 export function beforeLeaving(clean: () => void): () => void {
   cleaners.add(clean)
   return () => void cleaners.delete(clean)
@@ -47,8 +47,8 @@ export function removeFolder(path: string): void {
 export const stopSignals = ['SIGINT', 'SIGTERM'] as const
 
 /**
- * Does work during which a stop signal ends the process at once, as the system does it: a parser that works for minutes
- * hears no signal. Nothing is written meanwhile, so there is nothing to leave in good order.
+ * Runs work during which a stop signal ends the process at once, as the system does it: a parser that works for minutes
+ * hears no signal. Nothing is written meanwhile, so there is nothing to clean up.
  */
 export function endingAtOnce<T>(work: () => T): T {
   const listeners = stopSignals.map((signal) => [signal, process.listeners(signal)] as const)
@@ -60,10 +60,10 @@ export function endingAtOnce<T>(work: () => T): T {
   }
 }
 
-/** The program's name and version, as entries and footers name it. */
+/** Returns the program's name and version, as in entries and footers. */
 export const programName = (): string => `pitlake ${programVersion()}`
 
-/** The program's version. */
+/** Reads the program's version. */
 export function programVersion(): string {
   const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')
   return (JSON.parse(text) as { version: string }).version

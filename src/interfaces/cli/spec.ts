@@ -7,7 +7,7 @@ import { type Kind, kindOf, type NamedKinds, kinds } from '../../base/option-kin
 /** One option or argument, where its flags do not say all of it. */
 export interface OptionSpec {
   readonly about: string
-  /** What it takes; without one what its flags name: a text, or nothing. */
+  /** Kind of its value; by default that of its flags: a text, or nothing. */
   readonly kind?: Kind
   readonly default?: string
   readonly repeatable?: true
@@ -54,7 +54,7 @@ type ValueOf<Flags, Spec> = Spec extends { readonly repeatable: true }
  */
 export type OptionValues<Table> = { readonly [Flags in keyof Table as NameOf<Flags>]: ValueOf<Flags, Table[Flags]> }
 
-/** What reaches a command from the outside world; `main` gives the real ones. */
+/** Dependencies of a command on the outside world; `main` passes the real ones. */
 export interface Deps extends ProgressReporter {
   /** Milliseconds that only go on, whatever the clock is set to. */
   readonly elapsed: () => number
@@ -68,7 +68,7 @@ export interface Deps extends ProgressReporter {
   readonly cwd: string
 }
 
-/** Shows a line that passes, where there is a terminal to show it on. */
+/** Shows a transient line, if there is a terminal. */
 export function showLive({ isTerminal, live }: Deps, line: string): void {
   if (isTerminal) live(line)
 }
@@ -88,17 +88,17 @@ export type Typed<Table = unknown> = Input<Table> & Deps
 /** A command line in its world, with its settings and the catalogue. */
 export type Call<Table = unknown> = Typed<Table> & CommandContext
 
-/** What a command has to say and how it ends: scripts read the document (`--json`), people the words. */
+/** Answer of a command and how it ends: scripts read the document (`--json`), people the words. */
 export interface CommandAnswer<Document = unknown> {
   readonly document: Document
   readonly words: () => string
-  /** Thrown once that is said. */
+  /** Error thrown after the answer is written. */
   readonly error?: LakeError | null
   /** An exit code without an error. */
   readonly code?: number
 }
 
-/** What every command says of itself; its row of the table of commands names it. */
+/** Description of a command by itself; its row of the table of commands names it. */
 interface CommandHead<Table> {
   readonly args?: OptionTable
   readonly options?: Table
@@ -150,19 +150,19 @@ export interface CommandEntry {
   readonly name: string
   /** Verb, object and effect, in at most 60 characters. */
   readonly summary: string
-  /** What it is for, in the overview. */
+  /** Purpose of the command, in the overview. */
   readonly task: string
   /** Whether the first screen of `--help` shows it. */
   readonly isCommon: boolean
   readonly load: () => Promise<ListedCommand>
 }
 
-/** A command that answers; its table says of which type each option is. */
+/** Types a command that answers; its table defines the type of each option. */
 export const answering = <const Table extends OptionTable, Said extends CommandAnswer>(
   spec: AnsweringSpec<Table, Said>,
 ): AnsweringSpec<Table, Said> => spec
 
-/** A command that talks itself, likewise. */
+/** Types a command that writes its own output, likewise. */
 export const talking = <const Table extends OptionTable>(spec: TalkingSpec<Table>): TalkingSpec<Table> => spec
 
 /** The options that every command has. */
@@ -179,13 +179,13 @@ const commonOptions = {
 /** An option or argument with its flags and its kind. */
 export type OptionRow = OptionSpec & { readonly flags: string; readonly kind: Kind }
 
-/** All options of a command. */
+/** Lists all options of a command. */
 export function optionsOf(spec: CommandHead<OptionTable>): readonly OptionRow[] {
   const json = 'run' in spec ? {} : { '--json': 'one JSON document on stdout' }
   return optionRows({ ...spec.options, ...json, ...commonOptions })
 }
 
-/** What is told of each option or argument of a table. */
+/** Lists the description of each option or argument of a table. */
 export function optionRows(table: OptionTable): readonly OptionRow[] {
   return Object.entries(table).map(([flags, spec]) => {
     if (typeof spec === 'string') return { flags, kind: kindOf(flags), about: spec }
@@ -216,10 +216,10 @@ export function unnamedOptions<Table extends OptionTable>(
 /** Whether an option takes no value, as `--json`. */
 export const isSwitch = (flags: string): boolean => !/[A-Z]/.test(flags)
 
-/** The long name of an option: `--out`. */
+/** Returns the long name of an option: `--out`. */
 export const longOf = (flags: string): string => /--[a-z-]+/.exec(flags)?.[0] ?? flags
 
-/** One JSON document on stdout; whole numbers beyond 2^53 are texts. */
+/** Formats one JSON document on stdout; whole numbers beyond 2^53 are texts. */
 export function documentText(value: unknown): string {
   const plain = (_: string, member: unknown): unknown =>
     typeof member !== 'bigint' ? member : Number.isSafeInteger(Number(member)) ? Number(member) : String(member)

@@ -11,7 +11,7 @@ import { Ledger, noLake } from '../../lake/ledger/ledger.ts'
 import { programName } from './process.ts'
 import type { Call, Deps } from './spec.ts'
 
-/** The real world behind a job that writes to a lake and asks nobody. */
+/** Builds the real dependencies of a job that writes to a lake and contacts no provider. */
 export function lakeWorld(deps: Deps, command: string): RewriteDeps {
   return {
     nowMicros: () => Math.floor(deps.now() * 1000),
@@ -23,7 +23,7 @@ export function lakeWorld(deps: Deps, command: string): RewriteDeps {
   }
 }
 
-/** The real world behind what asks a provider beside a lake. */
+/** Builds the real dependencies of code that contacts a provider, in addition to those of a lake. */
 export function besideWorld(deps: Deps): BesideDeps {
   const named = (name: string): string | undefined => deps.env[name] ?? deps.env[name.toUpperCase()]
   const begun = deps.now() - deps.elapsed()
@@ -38,12 +38,14 @@ export function besideWorld(deps: Deps): BesideDeps {
   }
 }
 
-/** When the work is told to stop. */
+/** Waits until the work is stopped. */
 export async function untilStopped({ signal }: Deps): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort')
 }
 
-/** The real world behind a job that asks an API; afterwards it leaves the lake merged, with current views. */
+/**
+ * Builds the real dependencies of a job that contacts an API; afterwards it leaves the lake merged, with current views.
+ */
 export function askingWorld(call: Call, command: string) {
   const { catalogue } = call
   const deps = lakeWorld(call, command)
@@ -53,15 +55,15 @@ export function askingWorld(call: Call, command: string) {
 }
 
 /**
- * Keeps the part of the heap small in which values are made: a job that takes a hundred megabytes of text apart leaves
- * 100 MB of garbage there, and a process that runs for days grows it to as much, bit by bit. Collecting it more often
- * costs a twentieth of the time. Other V8s may not know the flag.
+ * Keeps the part of the heap small in which values are made: a job that parses a hundred megabytes of text leaves 100
+ * MB of garbage there, and a process that runs for days grows it to as much, bit by bit. Collecting it more often costs
+ * a twentieth of the time. Other V8s may not know the flag.
  */
 export function spareHeap(): void {
   if (process.versions.node.startsWith('24.')) setFlagsFromString('--semi-space-growth-factor=1')
 }
 
-/** Nobody was named who could be asked. */
+/** Builds the error for a command without a provider in the environment. */
 export function noProvider(command: string): LakeError {
   const next = 'set PITLAKE_METRICS_URL and PITLAKE_METRICS_KEY, or those of the registry'
   return usage(command, { expected: 'a provider in the environment', got: 'none', next })
@@ -88,7 +90,7 @@ export async function openedLake({ settings: { data }, now, stderr }: Call): Pro
   return version
 }
 
-/** The APIs that the lake holds data of; an unreadable lake is told by the steps. */
+/** Lists the APIs whose data the lake has; the steps report an unreadable lake. */
 export function providersOf(root: string): Set<string> {
   const ledger = Ledger.asLeft(root)
   const provider = ledger?.head().provider ?? {}

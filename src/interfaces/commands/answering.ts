@@ -18,13 +18,13 @@ import { watchMemory } from '../cli/memory.ts'
  * asks, and ends it; it ends itself when nobody can ask any more.
  */
 
-/** What is asked of it: a path, or a tool. */
+/** Question to the query worker: a path, or a tool. */
 export type DoorQuestion =
   | {
       readonly path: string
       /** Name under which places are shared. */
       readonly client: string
-      /** The name that a program of that client gives itself. */
+      /** Name that a program of that client gives itself. */
       readonly program?: string | undefined
       readonly method: string
       readonly query: string
@@ -49,7 +49,7 @@ async function begin(means: DeskMeans): Promise<void> {
   }
   const note = (words: string): void => void process.stderr.write(`note: ${words}\n`)
   const desk = new Desk(means, { sleep, draw, begun: onBegun, note })
-  // A lake that cannot be opened is told before anybody asks.
+  // A lake that cannot be opened is reported before the first question.
   await desk.begin()
   const pages = new Pages(desk, { elapsed, draw })
   const paths = pathsOf({ desk, scratch: tmpdir(), draw })
@@ -74,7 +74,7 @@ async function begin(means: DeskMeans): Promise<void> {
       tell({ id, answer: await answerTo(call.question, asker.signal) })
     } catch (error) {
       const loss = engineLossIn(error)
-      // A question that met the loss caused by a different one is asked again.
+      // A question that met the loss caused by a different one is sent again.
       if (loss !== 'met') tell({ id, refused: reportedRefusal(error) })
       if (loss !== undefined) tell({ broken: true })
     } finally {
@@ -83,7 +83,7 @@ async function begin(means: DeskMeans): Promise<void> {
   }
   process.on('message', (message: AnswererCall<DoorQuestion>) => void onCall(message))
   watchMemory(means.memory, () => tell({ full: true }))
-  // What it says of itself: its tools.
+  // Report about itself: its tools.
   const heads = toolsWith({}).map(({ name, about, input }) => ({ name, about, input }))
   tell({ ready: heads })
   // Whoever is killed leaves no compiled code for the next one at its end.
@@ -91,7 +91,8 @@ async function begin(means: DeskMeans): Promise<void> {
 }
 
 /**
- * Ends this process after the one that started it, which may have been killed: what lies in their folder is of no use.
+ * Ends this process after the one that started it, which may have been killed: the files in their folder are no longer
+ * needed.
  */
 function followStarter(): void {
   const [, , scratch] = process.argv
@@ -102,7 +103,7 @@ function followStarter(): void {
   }
 }
 
-// A terminal stops every process; this one is ended by whoever started it.
+// A terminal stops every process; this one is ended by the process that started it.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => undefined)
 process.on('disconnect', followStarter)
 if (!process.connected) followStarter()

@@ -59,7 +59,7 @@ function inWords(report: AvailabilityAudit, all: boolean): string {
     section('late, but the arrivals do not say by how much; nothing is proposed:', silent),
     proposal === null ? '' : `\nproposed for pitlake.yaml:\n\n${proposal}`,
     section('what that would change:', changes.map(effect)),
-    // Where a rule is contradicted the refusal says it.
+    // If a rule is contradicted the refusal reports it.
     contradicted > 0 || next === null ? '' : `\nnext: ${next}\n`,
   ].join('')
 }

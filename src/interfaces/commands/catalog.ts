@@ -172,13 +172,13 @@ function extras(endpoint: Endpoint): string {
   return [...parts, ...(endpoint.since && endpoint.until ? [] : ['whole series'])].join(' ')
 }
 
-/** What a provider's metadata in the lake tell of an endpoint, in addition to what the catalogue has. */
+/** Facts about an endpoint from the provider's metadata in the lake, in addition to those of the catalogue. */
 interface Offer {
   /** The lowest tier of a plan that includes it; null if it is not known. */
   readonly tier: number | null
   /** Whether it is offered for all assets at once; null if it is not known. */
   readonly bulk: boolean | null
-  /** When the metadata were first read as they are; null if the lake has none. */
+  /** Time when the metadata were first read in their present form; null if the lake has none. */
   readonly metadata_at: string | null
 }
 
@@ -242,7 +242,7 @@ function describeResource(resource: Resource): string {
   ])}  fields\n${fields.join('')}`
 }
 
-/** One line per distinct rule, with the intervals that it holds for. */
+/** Formats one line for each distinct rule, with the intervals that it applies to. */
 function ruleLines(endpoint: Endpoint): (readonly [string, string])[] {
   const ownIntervals: readonly Interval[] = endpoint.intervals.length === 0 ? [unshownInterval] : endpoint.intervals
   const all = ownIntervals.flatMap((interval) =>
@@ -302,17 +302,17 @@ Name the written file in pitlake.yaml: \`catalogs: [my-endpoints.yaml]\`.`,
 
 /** The catalogue file that an import writes. */
 interface EndpointsFile {
-  /** As the user names it. */
+  /** Name as the user wrote it. */
   readonly name: string
-  /** Where it is. */
+  /** Path of the file. */
   readonly target: string
   /** The other catalogue files of the configuration. */
   readonly others: readonly string[]
-  /** What stands in it, to be added to; null to begin it anew. */
+  /** Content to add to; null to begin anew. */
   readonly before: string | null
 }
 
-/** The catalogue files that are read before the import: paths in them are known. */
+/** Lists the catalogue files that are read before the import: their paths are known. */
 function knownFiles({ others, before, target }: EndpointsFile): string[] {
   return before === null ? [...others] : [...others, target]
 }

@@ -10,8 +10,9 @@ import { type CommandEntry, type CommandSpec, longOf, optionRows, optionsOf, tal
 const shells = ['bash', 'zsh', 'fish'] as const
 
 /**
- * `completion`: a script that has a shell complete the command lines of these commands, and the words that it asks for.
- * Each asks the program itself what may follow, and has its own way of showing it; `:file` and `:folder` it knows.
+ * Builds `completion`: a script with which a shell completes the command lines of these commands, and the words that
+ * the script requests. Each script runs the program itself for the words that may follow, and shows them in its own
+ * way; it handles `:file` and `:folder` itself.
  */
 export function completions(commands: readonly CommandEntry[]) {
   const completionCommand = talking({
@@ -36,7 +37,7 @@ pitlake.yaml). It contacts no provider.`,
   return { completionCommand }
 }
 
-/** What a word may become; behind a space, what that is. */
+/** Words that may complete a word, each with a space and a description if it has one. */
 type Words = readonly string[]
 
 async function wordsFor(commands: readonly CommandEntry[], typed: Words, call: Typed): Promise<Words> {
@@ -66,7 +67,7 @@ async function wordsOf(spec: CommandSpec, before: Words, last: string, call: Typ
   const [, long, value = ''] = /^(--[a-z-]+)=(.*)$/s.exec(last) ?? []
   const option = named(long) ?? named(before.at(-1))
   const values = option && (await valuesOf(option, long === undefined ? last : value, call))
-  // A shell completes a path behind a sign of its own only where it stands alone.
+  // A shell completes a path after a sign of its own only if it is a separate word.
   if (long !== undefined) return (values ?? []).flatMap((word) => (word.startsWith(':') ? [] : [`${long}=${word}`]))
   if (values !== undefined) return values
   const free = options.filter((option) => option.repeatable === true || !before.includes(longOf(option.flags)))
@@ -86,7 +87,7 @@ function lakeOf(before: Words): Typed['options'] {
   return { config: value('--config'), data: value('--data'), memory: undefined, verbose: false }
 }
 
-/** What a value may become; of a list its last part. */
+/** Lists the values that may complete a text; for a list its last part. */
 async function valuesOf({ kind, flags }: { kind: Kind; flags: string }, text: string, call: Typed): Promise<Words> {
   const { name, words = [] } = kind
   if (name === 'file' || name === 'folder') return [`:${name}`]
@@ -97,7 +98,7 @@ async function valuesOf({ kind, flags }: { kind: Kind; flags: string }, text: st
   return fitting(free, text)
 }
 
-/** Metrics or resources of the catalogue, or assets of the lake; none where that cannot be read. */
+/** Lists metrics or resources of the catalogue, or assets of the lake; none if that cannot be read. */
 async function namesIn(what: Kind['words'] & string, option: string, call: Typed): Promise<Words> {
   try {
     const { settings, catalogue } = await readContext(call)

@@ -42,10 +42,10 @@ version of the lake. If publish is killed, the same command continues. docs/how-
   },
 })
 
-/** The real world behind what asks a bucket. */
+/** Builds the real dependencies of requests to a bucket. */
 const webOf = (deps: Deps): Web => ({ ...besideWorld(deps), env: deps.env })
 
-/** The destination of that name, as this call reaches it. */
+/** Opens the destination of that name, with the dependencies of this call. */
 export function destinationNamed(name = '', deps: Deps): Destination {
   return destinationOf(name, { disk: realDisk, mark: randomUUID().slice(0, 13), cwd: deps.cwd, web: webOf(deps) })
 }

@@ -31,12 +31,10 @@ import { vacuumCommand } from './upkeep.ts'
 import { usualBudget, verifyCommand } from './verify.ts'
 import { lakeWorld, noProvider, providersOf, requireLake } from '../cli/world.ts'
 
-/**
- * What became of one step: a line without its name, and the document of the command behind it; null where it has none.
- */
+/** Result of one step: a line without its name, and the document of the command behind it; null if it has none. */
 type StepEnd = Readonly<{ code: number; line: string; report: unknown }>
 
-/** Superseded files are kept for so many seconds: whoever copies or reads an older version has that time. */
+/** Seconds for which superseded files are kept: a copy or a reader of an older version has that time. */
 const vacuumKeep = 30 * day
 
 /** Days in which the samples of verify reach every window once. */
@@ -48,7 +46,7 @@ export const dailyCommand = talking({
   viewsAfter: true,
   options: {
     '--dry-run': 'print what each step would do; request and write nothing',
-    // Not an answer: each line is said when its step is done.
+    // Not an answer: each line is written when its step is done.
     '--json': 'one JSON document on stdout',
   },
   details: `The steps are fetch, registry sync, views, features, merge (if due), a sample of verify, and the status page. Each step prints one
@@ -80,7 +78,7 @@ Example: 15 6 * * *  cd /srv/research && pitlake daily`,
 
 const interrupted: StepEnd = { code: 5, line: 'not begun: interrupted; run the same command again', report: null }
 
-/** APIs that are neither set up nor in the lake, with the variable that is missing. */
+/** Lists the APIs that are neither set up nor in the lake, with the variable that is missing. */
 function absentIn({ settings }: Call): ReadonlyMap<Api, string> {
   const providers = providersOf(settings.data)
   const missing = (['metrics', 'registry'] as const).filter(
@@ -90,7 +88,7 @@ function absentIn({ settings }: Call): ReadonlyMap<Api, string> {
   return new Map(missing.map((api) => [api, `PITLAKE_${api.toUpperCase()}_URL`]))
 }
 
-/** A step: its name, the API that it asks, what it would do where it only says so, and its work. */
+/** Step: its name, the API that it contacts, what it would do in a dry run, and its work. */
 type Step = readonly [name: string, api: Api | null, would: string | null, work: () => Promise<StepEnd>]
 type Api = 'metrics' | 'registry'
 /** Whether a run is dry, and the APIs that are absent with the variable that is missing. */
@@ -100,7 +98,7 @@ function steps(call: Call, dry: boolean): Step[] {
   const { settings } = call
   const page = join(settings.data, 'status.html')
   const key = call.env[keyVariable]
-  // What follows a fetch by itself has a step of its own here.
+  // A consequence of a fetch is a separate step here.
   const withoutFeatures = { ...call, catalogue: { ...call.catalogue, features: new Map() } }
   const fetched = answerOf(withoutFeatures, fetchCommand, {}, ({ points_added, requests, version }) => {
     return `${several(points_added, 'point')} added with ${several(requests, 'request')}, version ${version}`
@@ -147,7 +145,7 @@ function steps(call: Call, dry: boolean): Step[] {
   ]
 }
 
-/** A failure is a line, too: the next step does not wait for anybody to read it. */
+/** Runs a step. A failure is a line, too: the next step does not wait until it is read. */
 async function take(call: Call, [, api, would, work]: Step, { dry, absent }: DailyPlan): Promise<StepEnd> {
   const variable = api === null ? undefined : absent.get(api)
   if (variable !== undefined) return { code: 0, line: `skipped: ${variable} is not set`, report: null }
@@ -165,7 +163,7 @@ async function failed({ settings, env }: Call, thrown: unknown, report: unknown 
   return { code: exitCode(error), line: redact(text, givenKeys(env)).replaceAll('\n', '; '), report }
 }
 
-/** Has the function behind a command answer; its document, or its complaint, becomes the line of a step. */
+/** Runs the function behind a command; its document, or its complaint, becomes the line of a step. */
 function answerOf<Table extends OptionTable, Said extends CommandAnswer>(
   call: Call,
   spec: AnsweringSpec<Table, Said>,

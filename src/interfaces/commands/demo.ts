@@ -17,10 +17,10 @@ import { askingWorld, lakeWorld } from '../cli/world.ts'
 import { proveQuery } from './lookahead.ts'
 import { withSandbox } from './sandbox.ts'
 
-/** The clock of the demo begins here, so that its figures are the same every day. */
+/** Start of the clock of the demo, which makes its results the same every day. */
 const firstInstant = instantOf('2026-07-01T06:00:00Z')
 
-/** What the demo brings: an hourly price, which is market value over supply, and a daily signal. */
+/** Selections of the demo: an hourly price, which is market value over supply, and a daily signal. */
 const selections: readonly Selection[] = [
   {
     assets: ['BTC'],
@@ -97,7 +97,7 @@ async function runBacktests(call: Typed, folder: string): Promise<readonly Backt
   return backtests
 }
 
-/** A lake with the series of the demo, which a sandbox in this process serves. */
+/** Makes a lake with the series of the demo, which a sandbox in this process serves. */
 async function makeLake(call: Typed, data: string): Promise<void> {
   const origin = call.now()
   const now = (): number => firstInstant * 1000 + (call.now() - origin)
@@ -120,7 +120,7 @@ async function makeLake(call: Typed, data: string): Promise<void> {
   })
 }
 
-/** Sharpe ratio of what the positions of a query earn from one day to the next, annualised. */
+/** Computes the annualised Sharpe ratio of what the positions of a query earn from one day to the next. */
 async function sharpeOf(data: string, sql: string): Promise<number> {
   using engine = await openQuery(data)
   const [row] = await engine.rows<{ sharpe: number }>(`
@@ -136,7 +136,7 @@ async function sharpeOf(data: string, sql: string): Promise<number> {
   return row?.sharpe ?? Number.NaN
 }
 
-/** The first line of a text that the other one lacks. */
+/** Finds the first line of a text that the other one lacks. */
 function lineOnlyIn(text: string, other: string): string {
   const others = new Set(other.split('\n'))
   return (
@@ -175,7 +175,7 @@ function inWords(backtests: readonly Backtest[], keptPath: string | null): strin
   ].join('\n')
 }
 
-/** The verdict on a backtest, with the first row that differs if there is one. */
+/** Formats the verdict on a backtest, with the first row that differs if there is one. */
 function verdictText({ verdict, differences, rows, cutoffs: runs }: LookaheadProof): string {
   const [first] = differences
   return first === undefined

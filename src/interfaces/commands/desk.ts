@@ -19,7 +19,7 @@ import type { Call } from '../cli/spec.ts'
 
 const ledgerAbout = 'where coverage, gaps, violations, requests, runs and versions stand under as_of: as_of, or now'
 
-/** The options of every command that answers many questions. */
+/** Builds the options of every command that answers many questions. */
 export const deskOptions = (timeout: string) =>
   ({
     '--timeout TIME': ['cancel an answer that takes longer: 90s, 10m', kinds.span('90s or 10m', true), timeout],
@@ -35,17 +35,17 @@ export const deskOptions = (timeout: string) =>
 /** The table of these options. Derived, so that `deskOptions` is the one list of them. */
 type DeskOptions = ReturnType<typeof deskOptions>
 
-/** Whoever answers the questions of a command. */
+/** Answerer of the questions of a command. */
 export type Answers = Answerer<DoorQuestion, DoorAnswer>
 
-/** What the process that takes the questions holds. */
+/** Bytes of the process that takes the questions. */
 const asker = 128 * mega
-/** With less neither it nor the process that answers has room to work. */
+/** Minimum bytes for both that process and the query worker. */
 const leastOfBoth = 512 * mega
 
 /**
- * Has a process of its own answer from the lake; whether that can be opened is known once it is ready. `scratch` is
- * where answers on their way lie.
+ * Starts a separate process that answers from the lake; whether that can be opened is known once it is ready. `scratch`
+ * is the folder for answers in transfer.
  */
 export function openAnswers(
   call: Call<DeskOptions>,
@@ -70,8 +70,8 @@ const program = fileURLToPath(new URL(url.endsWith('.ts') ? './answering.ts' : '
 type DoorAnswer = HttpResponse | string
 
 /**
- * Starts processes that answer from a lake. They have no terminal, and what they have to say beside goes to stderr.
- * Each has a folder of its own in `scratch`, gone with it; what it hands over is brought up there.
+ * Starts processes that answer from a lake. They have no terminal, and their other messages go to stderr. Each has a
+ * folder of its own in `scratch`, removed with it; the files that it hands over are moved up from there.
  */
 function startingAnswers(
   means: DeskMeans,
@@ -98,7 +98,7 @@ function startingAnswers(
       rmSync(home, { recursive: true, force: true })
       ended(how)
     }
-    // What it said last may come after its end, when its folder is gone.
+    // Its last message may come after its end, when its folder is gone.
     child.on('message', (message: WorkerMessage<MadeAnswer>) => over || onMessage(broughtUp(message, scratch)))
     child.once('exit', (code, signal) => end(signal ?? `exit code ${code}`))
     child.on('error', ({ message }) => {
@@ -113,7 +113,7 @@ function startingAnswers(
 /** Number of bytes of an answer that are read at once. */
 const small = 65_536
 
-/** What was said; the file of an answer is read if it is small, else it goes to where it outlives the process. */
+/** Prepares a message: the file of an answer is read if it is small, else moved to where it outlives the process. */
 function broughtUp(message: WorkerMessage<MadeAnswer>, scratch: string): WorkerMessage<DoorAnswer> {
   if (!('answer' in message)) return message
   const { id, answer } = message

@@ -53,7 +53,7 @@ contradicted (exit 4), or could not be checked. Exit 3: a key is refused. Exit 5
   },
 })
 
-/** The other doctor: of a provider, not of a lake. */
+/** Checks a provider instead of a lake. */
 async function askProvider(call: Call): Promise<CommandAnswer> {
   const { error, ...found } = await checkProvider(call, besideWorld(call))
   const against = found.rows.filter(({ verdict }) => verdict === 'contradicted')
@@ -86,9 +86,7 @@ function providerInWords({ requests, rows, yaml }: Omit<Preflight, 'error'>): st
   return `${lines.join('\n')}\n`
 }
 
-/**
- * Whether the configured provider makes its data up: a sandbox listens on this machine. Null where none is configured.
- */
+/** Whether the configured provider makes its data up: a sandbox listens on this machine. Null if none is configured. */
 function madeUp({ metrics, registry }: Settings): boolean | null {
   const loopbacks = [metrics.url, registry.url].flatMap((url) => (url === null ? [] : [isLoopback(url)]))
   const [first = null] = loopbacks
@@ -97,7 +95,7 @@ function madeUp({ metrics, registry }: Settings): boolean | null {
 
 const mostShown = 10
 
-/** What was lost and observed again, for people. */
+/** Formats the data that were lost and observed again, for people. */
 export function observedAgainLines(again: readonly ObservedAgain[]): string[] {
   const more = again.length - mostShown
   const lines = again.slice(0, mostShown).map((observed) => `again     ${describeObservedAgain(observed)}`)

@@ -9,7 +9,7 @@ import { instantNow } from '../cli/context.ts'
 import type { Answers } from './desk.ts'
 import type { Call } from '../cli/spec.ts'
 
-/** What `serve --export` writes, and where. */
+/** Files that `serve --export` writes, and where. */
 interface PageExport {
   /** The folder as it was typed; files of the same name in it are replaced. */
   readonly out: string
@@ -43,13 +43,13 @@ export async function exportPage(call: Call, answers: Answers, page: PageExport)
   call.stderr(`${several(charts, 'chart')}, ${several(files, 'answer')} in ${out}/index.html\n`)
 }
 
-/** The command that writes the page again. */
+/** Formats the command that writes the page again. */
 function exportCommand(folder: string, { metrics, instants }: PageExport): string {
   const chosen = metrics.length === 0 ? '' : ` --metrics ${metrics.join(',')}`
   return `pitlake serve --export ${folder}${chosen} --instants ${instants}`
 }
 
-/** The text of an answer; what its head says of the lake is stored in `lake`. */
+/** Queries a text; the facts of the lake in its head are stored in `lake`. */
 async function askedOf(answers: Answers, body: object, lake: Record<string, unknown>): Promise<string> {
   const headers = { accept: 'application/json', 'content-type': 'application/json' }
   const question = {

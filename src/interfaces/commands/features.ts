@@ -41,13 +41,13 @@ function checkedInWords({ name, version, rows, differing }: FeatureChecked): str
   return `${name} v${version}: ${several(rows, 'row')}, ${found}\n`
 }
 
-/** What all of them came to, as daily and watch tell it. */
+/** Summarizes the results of all features, as daily and watch report them. */
 export function summarizeFeatures(reports: readonly (FeatureTold | FeatureChecked)[]): string {
   const rows = reports.reduce((sum, report) => sum + ('rows_added' in report ? report.rows_added : 0), 0)
   return `${several(rows, 'row')} of ${several(reports.length, 'feature')} added`
 }
 
-/** How a feature stands, a line. */
+/** Formats the state of a feature as a line. */
 export function inWords({
   name,
   version,

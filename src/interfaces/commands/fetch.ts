@@ -65,7 +65,7 @@ Example: pitlake fetch --max-credits 300`,
 
 const mostShown = 3
 
-/** Where the time went, to a tenth of a second, in the order in which a run begins with it. */
+/** Formats where the time went, to a tenth of a second, in the order in which a run begins with it. */
 function inSeconds(seconds: ReturnType<ReturnType<typeof stopwatch>['spent']>): string {
   const parts = Object.entries(seconds).map(([part, took]) => `${part} ${took.toFixed(1)}`)
   const whole = Object.values(seconds).reduce((sum, took) => sum + took, 0)
@@ -84,7 +84,7 @@ function inWords(summary: IngestSummary): string {
     ['points', `${formatCount(points)} added${revised} in ${several(summary.files_added, 'file')}`],
     ['windows', `${states.join(', ')}${unasked}`],
     gaps !== 0 && ['gaps', `${several(gaps, 'window')} in which points are missing: pitlake sql "FROM gaps"`],
-    // Where history begins later than it was asked for.
+    // Series whose history begins later than requested.
     ...later.slice(0, mostShown).map((series) => ['begins later', beginsInWords(series)] as const),
     later.length > mostShown && ['begins later', `${formatCount(later.length - mostShown)} more series: see --json`],
     ['violations', `${violations}${among}${acknowledged === 0 ? '' : `, and ${acknowledged} acknowledged`}`],
@@ -92,9 +92,9 @@ function inWords(summary: IngestSummary): string {
 }
 
 const minuteMs = 60_000
-/** The time left is reckoned from what was settled within so long. */
+/** Milliseconds of resolved windows from which the time left is estimated. */
 const paceMs = 2 * minuteMs
-/** At least so many tell a pace. */
+/** Minimum resolved windows from which a pace is estimated. */
 const fewSettled = 8
 
 /** Shows a fetch on stderr. */
@@ -117,7 +117,7 @@ export function fetchProgress(deps: ProgressReporter, verbose: boolean) {
   return { onEvent, end }
 }
 
-/** What is behind, what lies ahead. */
+/** Counts what is done and what is left. */
 function counting(now: () => number) {
   const windowsLeft = new Map<string, number>()
   const [sentAt, settledAt]: [number[], number[]] = [[], []]
@@ -151,7 +151,7 @@ function counting(now: () => number) {
   }
   const ahead = (): string[] => {
     if (settledAt.length === 0 || settledAt.length >= asks) return []
-    // What was settled lately tells the pace that holds now, which may have changed since the beginning.
+    // Recently resolved windows show the current pace, which may have changed since the beginning.
     const few = settledAt.at(-fewSettled) ?? beganAt
     const from = Math.max(beganAt, Math.min(now() - paceMs, few))
     const each = (now() - from) / 1000 / Math.max(1, countSince(settledAt, from))
@@ -165,11 +165,11 @@ function counting(now: () => number) {
   return { add, line }
 }
 
-/** How many of these ascending instants are not before another. */
+/** Counts the ascending instants that are not before another. */
 const countSince = (ascending: readonly number[], from: number): number =>
   ascending.length - 1 - ascending.findLastIndex((at) => at < from)
 
-/** The words at the end of the line; null for what changes nothing there. */
+/** Formats the words at the end of the line; null for an event that changes nothing there. */
 function news(event: IngestEvent): string | null {
   if (event.kind === 'answered') return event.ask.series.metric
   if (event.kind === 'committed') return `version ${event.version} committed`

@@ -8,9 +8,9 @@ import { lakeWorld } from '../cli/world.ts'
 import type { FeatureTold } from '../../trust/features/features.ts'
 
 /**
- * What a command has to say that brought something, and then what became of the features that it makes due, as in the
- * step of `daily`. Where none is due that costs a look at the ledger, without features nothing. `say` is told the
- * version at which the lake stands by then: merging and features make versions, too.
+ * Combines the answer of a command that added data with the state of the features that it makes due, as in the step of
+ * `daily`. If none is due that costs a look at the ledger, without features nothing. `say` gets the version that the
+ * lake has by then: merging and features make versions, too.
  */
 export async function withFeatures<Document extends object>(
   call: Call,
@@ -32,7 +32,9 @@ export async function withFeatures<Document extends object>(
   }
 }
 
-/** Features in a process that goes on: what waits is tried again within the hour, what is refused no more. */
+/**
+ * Runs features in a long-running process: one that waits is tried again within the hour, one that is refused is not.
+ */
 export function followingFeatures(call: Call, say: (words: string) => void) {
   const refused = new Set<string>()
   let tried = ''
@@ -71,7 +73,10 @@ interface ComputedFeatures {
   readonly error: LakeError | null
 }
 
-/** What was brought is there: a mistake in a feature is none of a command that has finished its own work. */
+/**
+ * Computes due features after data were added: a mistake in a feature does not fail a command that has finished its own
+ * work.
+ */
 async function broughtFeatures(call: Call, names: readonly string[]): Promise<ComputedFeatures> {
   const { settings, catalogue, signal, sleep } = call
   const { bringFeatures } = await import('../../trust/features/features.ts')

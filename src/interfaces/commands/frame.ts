@@ -12,17 +12,17 @@ import { damageBehind } from '../../query/changed-files.ts'
 import { NotWhereNamed } from '../../query/refusal.ts'
 import { diskError } from '../../lake/store/disk.ts'
 
-/** Whatever of these is set, the user has a provider in mind. */
+/** Variables that show that the user has a provider in mind. */
 const ofProviders = /^PITLAKE_(?:METRICS|REGISTRY)_(?:URL|KEY|KEY_FILE)$/
 
 /**
- * Runs work that asks a provider. Where none is named in the environment or the configuration and the lake is known to
- * hold a sandbox's data, that sandbox answers while the work lasts: never for a folder without a lake.
+ * Runs work that contacts a provider. If none is named in the environment or the configuration and the lake is known to
+ * have a sandbox's data, that sandbox answers while the work lasts: never for a folder without a lake.
  */
 export async function withProvider<T>(call: Typed, work: (call: Typed) => Promise<T>): Promise<T> {
   const world = 'head' in call.options && call.options.head !== undefined ? undefined : await worldFor(call)
   if (world === undefined) return work(call)
-  // A run that asks a provider pays for no sandbox.
+  // A run that contacts a provider does not load the sandbox.
   const { withSandbox } = await import('./sandbox.ts')
   return await withSandbox(world, call, async (env) => {
     call.stderr(`note: no provider is set and this lake is synthetic: a sandbox with its seed ${world.seed} answers\n`)
@@ -30,7 +30,7 @@ export async function withProvider<T>(call: Typed, work: (call: Typed) => Promis
   })
 }
 
-/** The world that the ledger has on record; undefined where a provider is named or the lake is not a sandbox's. */
+/** Reads the sandbox that the ledger has on record; undefined if a provider is named or the lake is not a sandbox's. */
 async function worldFor(call: Typed): Promise<SandboxWorld | undefined> {
   const variables = Object.entries(call.env).filter(([name, text = '']) => ofProviders.test(name) && text.trim() !== '')
   const { data, metrics, registry } = settingsOf(call)
@@ -44,13 +44,13 @@ async function worldFor(call: Typed): Promise<SandboxWorld | undefined> {
     if (provider?.synthetic !== true || seed === undefined || names.size > 1) return undefined
     return { seed: Number(seed), scale: await scaleOf(ledger, call) }
   } catch (error) {
-    // A lake that cannot be read says so to the command itself.
+    // The command itself reports a lake that cannot be read.
     if (error instanceof LakeError) return undefined
     throw error
   }
 }
 
-/** Nobody wrote down how large the registry was that filled the lake, but the two sizes are far apart. */
+/** Guesses the size of the registry that filled the lake: it is not recorded, but the two sizes are far apart. */
 async function scaleOf(ledger: Ledger, deps: Deps): Promise<SandboxScale> {
   if (ledger.head().provider?.registry === undefined) return 'demo'
   const { registryStatus } = await import('../../sources/registry/status.ts')
@@ -58,7 +58,7 @@ async function scaleOf(ledger: Ledger, deps: Deps): Promise<SandboxScale> {
   return (records['products'] ?? 0) > 2000 ? 'full' : 'demo'
 }
 
-/** Does the work of a recorded job, then has the hooks run; a call that was refused before it began has no end. */
+/** Runs the work of a recorded job, then its hooks; a call that was refused before it began has no end. */
 export async function withHooks<T>(
   command: string,
   call: Typed,
@@ -83,12 +83,15 @@ export async function withHooks<T>(
   return value
 }
 
-/** A mistake of the configuration is told by the command itself. */
+/**
+ * Reads the hooks of a command; null if it has none, in a dry run, or on a mistake of the configuration, which the
+ * command itself reports.
+ */
 async function hooksOf(command: string, call: Typed): Promise<JobHooks | null> {
   if ('dryRun' in call.options && call.options.dryRun === true) return null
   try {
     if (!hasHooks(settingsOf(call))) return null
-    // What hooks are told is read by half of the program: loaded only where there are some.
+    // The facts for hooks are read by half of the program: loaded only if there are hooks.
     const { openHooks } = await import('./hooks.ts')
     return await openHooks(await readContext(call), command, (words) => call.stderr(`note: hook ${words}\n`))
   } catch (error) {
@@ -101,11 +104,11 @@ async function hooksOf(command: string, call: Typed): Promise<JobHooks | null> {
 export const hasHooks = ({ hooks }: Settings): boolean => hookNames.some((name) => hooks.commands[name] !== undefined)
 
 /**
- * What was thrown where nobody foresaw it, as what it comes from: a file of the lake that is damaged or gone, or a disk
- * that would not take it; else itself.
+ * Explains an unforeseen error by its origin: a file of the lake that is damaged or gone, or a disk that would not take
+ * it; else returns the error itself.
  */
 export async function explainThrown(thrown: unknown, command: string, data: string): Promise<unknown> {
-  // What was told while a thing was closed hides nothing of why it had to be.
+  // An error from closing a thing must not hide the reason for closing it.
   const error: unknown = thrown instanceof Error && 'suppressed' in thrown ? thrown.suppressed : thrown
   const unforeseen = exitCode(error) === 1
   if (!unforeseen && !(error instanceof NotWhereNamed)) return error

@@ -16,19 +16,19 @@ export const keyVariable = 'PITLAKE_HEAD_KEY_FILE'
 /** The option that names a key. */
 export const keyOption = { '--key FILE': `the key that signs (default: what ${keyVariable} names)` } as const
 
-/** The key of a call; undefined where none is named. */
+/** Reads the key of a call; undefined if none is named. */
 export async function keyGiven({ env, cwd }: Call, given = env[keyVariable]): Promise<NoteKey | undefined> {
   return given === undefined || given === '' ? undefined : await keyFrom(given, resolve(cwd, given))
 }
 
-/** A head that a file holds. */
+/** Reads a head from a file. */
 export function headGiven(call: Call, file: string, flag: string): KeptHead {
   const storedHead = keptHead(readGiven(call, file, 'a head as pitlake head prints it', flag))
   if (storedHead !== undefined) return storedHead
   throw usage(flag, { expected: 'a head as pitlake head prints it', got: file })
 }
 
-/** The flags of `verify` that compare a lake with a head that was kept. */
+/** Flags of `verify` that compare a lake with a head that was kept. */
 export const headFlags = {
   '--head FILE': 'only compare the lake with a head that was kept elsewhere; asks nobody',
   '--key PUBLIC': 'the public key, or its file, whose signature the head must bear',
@@ -36,7 +36,7 @@ export const headFlags = {
   '--adopt': 'with --head: begin a new log where the head is of another history',
 } as const
 
-/** Compares the lake with a head, and begins a new log where that is asked for. */
+/** Compares the lake with a head, and begins a new log on request. */
 export async function headVerified(call: Call<typeof headFlags>) {
   const { head: file = '', against, adopt, key } = call.options
   const earlierHead = headGiven(call, file, '--head')
@@ -64,7 +64,7 @@ export async function headVerified(call: Call<typeof headFlags>) {
   return { document, words: () => `${verdict}: ${reason}\n${note}`, error }
 }
 
-/** Verdict on a lake that extends the head, after its contents were compared with a copy. */
+/** Builds the verdict on a lake that extends the head, after its contents were compared with a copy. */
 function verdictOfCopy({ version, files, dates, compared }: CopyComparison): Pick<HeadCheck, 'verdict' | 'reason'> {
   const other = compared.find(({ missing, added }) => missing + added > 0)
   if (other !== undefined) {

@@ -66,7 +66,7 @@ are printed unsigned and not kept under heads/. docs/explanation/proof.md tells 
   },
 })
 
-/** Tells the head of a lake, and keeps it there where somebody signs. */
+/** Computes the head of a lake, and stores it if there is a key to sign it. */
 export async function headMade(call: Call, key: NoteKey | undefined) {
   const { data } = call.settings
   using ledger = await Ledger.openToRead(data)

@@ -31,7 +31,7 @@ export interface JobHooks {
   readonly idle: () => Promise<void>
 }
 
-/** The hooks of the config for one command. `say` is told of one that failed. */
+/** Opens the hooks of the configuration for one command. `say` gets the message about one that failed. */
 export async function openHooks(call: Call, job: string, say: (words: string) => void): Promise<JobHooks> {
   const { signal } = call
   const { data, hooks } = call.settings
@@ -52,7 +52,7 @@ export async function openHooks(call: Call, job: string, say: (words: string) =>
     const text = JSON.stringify({ hook: name, at, data, synthetic, version, command: job, ...facts })
     const words = await runHook({ command, ...hooks, env, signal }, `${redact(text, keys)}\n`)
     if (words !== null) complain(`${name}: ${words}`)
-    // Whoever was told to stop waits for one that hangs, not for several.
+    // A run that was stopped waits for one hook that hangs, not for several.
     givenUp ||= words !== null && signal.aborted
   }
   const queue = (work: () => Promise<void>): void => {
@@ -80,7 +80,7 @@ export async function openHooks(call: Call, job: string, say: (words: string) =>
   }
 }
 
-/** Says that a head was written; the job waits for it. */
+/** Runs the hook for a written head; the job waits for it. */
 export async function tellHead(call: Call, facts: object): Promise<void> {
   const { data, hooks } = call.settings
   const command = hooks.commands.on_head
@@ -98,10 +98,10 @@ type HookName = (typeof hookNames)[number]
 /** Runs a hook with facts. */
 type Fire = (name: HookName, facts: object, at?: string) => Promise<void>
 
-/** Time for which a job waits for another one that looks for news, in seconds. */
+/** Seconds for which a job waits for another one that looks for news. */
 const longestLook = 60
 
-/** What is new, which only one of several jobs tells. */
+/** Finds new alarms, which only one of several jobs reports; null if the lake is missing or unreadable. */
 async function newsNow(call: Call, before: readonly UpstreamDifference[]) {
   const root = call.settings.data
   if (!isBegun(root)) return null
@@ -125,7 +125,7 @@ async function tellNews(call: Call, before: readonly UpstreamDifference[], fire:
   if (stale.length > 0) await fire('on_stale', { new: stale.length, open: alarms.stale.length, stale, reasons })
 }
 
-/** A lake that is not there or cannot be read alarms nobody: the job itself says so. */
+/** Reads the current alarms; null for a lake that is missing or unreadable: the job itself reports that. */
 async function alarmsNow({ settings, catalogue, now }: Call) {
   try {
     using ledger = await Ledger.openToRead(settings.data)
@@ -136,7 +136,7 @@ async function alarmsNow({ settings, catalogue, now }: Call) {
   }
 }
 
-/** The environment without our keys, whatever they are called, and without where we ask. */
+/** Removes our keys from the environment, in variables of any name, and the addresses of the APIs. */
 export function keylessOf(env: Deps['env'], keys: readonly string[]): Record<string, string> {
   const variables = Object.entries(env).flatMap(([name, value = '']): [string, string][] =>
     ours.test(name) || redact(value, keys) !== value ? [] : [[name, value]],
@@ -155,14 +155,14 @@ type HookRun = Pick<Settings['hooks'], 'folder' | 'limit'> & {
   readonly signal: AbortSignal
 }
 
-/** What a run that was told to stop waits for at most. */
+/** Maximum seconds that a stopped run waits for a hook. */
 const lastSeconds = 5
 const graceMs = 2000
 const mostWords = 2000
 
 /**
- * Runs a hook in a process group of its own with the facts on its standard input; null where it ended well, else what
- * is to be said of it. Nothing of the group outlives its first process, nor the limit.
+ * Runs a hook in a process group of its own with the facts on its standard input; null if it ended well, else the
+ * problem. Nothing of the group outlives its first process, nor the limit.
  */
 async function runHook({ command, folder, env, limit, signal }: HookRun, facts: string): Promise<string | null> {
   const [file = '', ...args] = typeof command === 'string' ? ['/bin/sh', '-c', command] : command
@@ -200,7 +200,7 @@ async function runHook({ command, folder, env, limit, signal }: HookRun, facts: 
     const bad = code === 0 ? null : `ended with ${how ?? `exit code ${code}`}`
     const words = overdue === null ? bad : `took longer than ${overdue} s`
     child.on('close', () => ended(words))
-    // Whoever left the group may hold on to the pipe.
+    // A process that left the group may keep the pipe open.
     after(graceMs, () => ended(words))
   })
   within(limit)

@@ -51,15 +51,15 @@ Without a key, init writes a template and contacts no provider.`,
   },
 })
 
-/** The text of a template: templates stand with the catalogue, so that they are data, too. */
+/** Reads a template: templates are in the catalogue's folder, so that they are data, too. */
 function template(name: string): string {
   return readFileSync(new URL(`../../../catalog/templates/${name.replace(/^\./, 'dot')}`, import.meta.url), 'utf8')
 }
 
-/** The configuration by what the provider answers; null if none is in the environment. */
+/** Builds the configuration from the provider's answers; null if none is in the environment. */
 async function askedConfig(call: Typed<typeof initOptions>): Promise<string | null> {
   const { env, cwd, stderr, options } = call
-  // What is overwritten has no say.
+  // The file that is overwritten does not count.
   const settings = resolveSettings({ flags: options, env, cwd, ignoreFile: true })
   if (settings.metrics.url === null || settings.metrics.key === null) return null
   const catalogue = applySettings(loadCatalogue(), settings)
@@ -84,7 +84,7 @@ async function askedConfig(call: Typed<typeof initOptions>): Promise<string | nu
   return redact(text, settings.secrets)
 }
 
-/** A name as YAML, in comments as well: a provider's text ends no line. */
+/** Quotes a name as YAML, in comments as well: a provider's text ends no line. */
 function yamlText(text: string): string {
   return /^[A-Za-z$][\w$./-]*$/.test(text) ? text : JSON.stringify(text)
 }
@@ -96,7 +96,7 @@ function planInWords({ series, requests, credits, points, seconds }: ProviderSet
   return `${parts.join(', ')}, about ${formatCount(points)} points, about ${span(seconds)}`
 }
 
-/** The configuration of a provider as text, with what a person may change as comments. */
+/** Formats the configuration of a provider as text, with what a person may change as comments. */
 function configText(setup: ProviderSetup, today: string): string {
   const { catalogue, selection, ambiguous, refused, missing } = setup
   const { assets, paths } = selection
@@ -155,7 +155,7 @@ function configText(setup: ProviderSetup, today: string): string {
   return `${lines.join('\n')}\n`
 }
 
-/** An exchange of an options path, for an example. */
+/** Finds an exchange of an options path, for an example. */
 function exampleExchange({ endpoints }: ProviderSetup['catalogue']): readonly string[] {
   const options = [...endpoints.values()].find(
     ({ path, exchanges }) => path.startsWith('options/') && exchanges.length > 0,

@@ -21,7 +21,7 @@ import { leaveWithViews, openWithViews } from './views.ts'
 /** A program that calls, and the lake that it has open. */
 export interface LibraryCaller extends Pick<Deps, 'signal' | 'sleep'> {
   readonly folder: string
-  /** Most bytes that the process may take; undefined if the program did not say. */
+  /** Maximum bytes that the process may take; undefined if the program did not set it. */
   readonly memory: number | undefined
 }
 
@@ -91,7 +91,7 @@ export async function lookaheadFor(caller: LibraryCaller, trial: LibraryTrial): 
   })
 }
 
-/** The call of a program: settings as a command line in its folder would find them, and nothing is said. */
+/** Builds the call of a program: settings as a command line in its folder would find them, without output. */
 function callOf({ folder, memory, signal, sleep }: LibraryCaller): Typed {
   const ignored = (): void => undefined
   const silent = { stdout: ignored, stderr: ignored, live: ignored, isTerminal: false }
@@ -99,7 +99,7 @@ function callOf({ folder, memory, signal, sleep }: LibraryCaller): Typed {
   return { ...ownWorld(), ...silent, sleep, signal, args: [], options }
 }
 
-/** Does the work of a command; an error that nobody foresaw becomes the damage that it comes from. */
+/** Runs the work of a command; an unforeseen error becomes the damage that caused it. */
 async function answeredFor<T>(command: string, typed: Typed, work: (call: Call) => Promise<T>): Promise<T> {
   const call = await readContext(typed)
   try {

@@ -30,7 +30,7 @@ import { askPython, changedSince, type FunctionAnswers } from './research-tools.
 /** Words of `--format`. */
 export const reportFormats = ['text', 'github'] as const
 
-/** How queries are tried unless their own text says otherwise. */
+/** Default options of a query's trial, which its text may override. */
 export interface QueryDefaults {
   readonly ts: string
   readonly labels: readonly string[]
@@ -70,7 +70,7 @@ export async function answerFiles(look: ResearchLook, call: Deps): Promise<Comma
   return { document: report, words, error: reportError(report) }
 }
 
-/** The error of a report, null if there is no finding. Items that are no query are no finding. */
+/** Builds the error of a report; null if there is no finding. Items that are no query are no finding. */
 function reportError({ counts, items }: ResearchReport): LakeError | null {
   const leaks: readonly Advised[] = items
     .filter(({ verdict }) => verdict === 'leak')
@@ -111,7 +111,7 @@ async function judgeFiles(look: ResearchLook, call: Deps): Promise<ResearchRepor
   return researchReport(judged)
 }
 
-/** Version and digest of the lake: the digest covers every commit. */
+/** Reads version and digest of the lake: the digest covers every commit. */
 async function lakeIdentity(folder: string): Promise<Readonly<Record<string, unknown>>> {
   using engine = await openQuery(folder)
   const [row] = await engine.rows('SELECT CAST(lake_version() AS VARCHAR) AS version, lake_digest() AS digest')
@@ -127,7 +127,7 @@ function itemsIn(file: string, call: Deps): readonly ResearchItem[] {
   }
 }
 
-/** The user's own folder for what can be made again; undefined where there is no home. */
+/** Returns the cache file in the user's folder for data that can be made again; undefined if there is no home. */
 function usualCache({ env }: Deps): string | undefined {
   const { XDG_CACHE_HOME: named, HOME: home } = env
   const base = named !== undefined && named !== '' ? named : home === undefined ? undefined : join(home, '.cache')
@@ -161,7 +161,7 @@ async function judgeQuery(item: ResearchItem, { look, lake, cache, parser, call 
   }
 }
 
-/** The verdict on a query that could not be tried; what stops all of them goes on. */
+/** Builds the verdict on a query that could not be tried; an error that stops all of them is thrown again. */
 function unjudged(error: unknown, { signal }: Deps): StoredVerdict {
   if (!(error instanceof Error) || signal.aborted) throw error
   if (!(error instanceof LakeError)) return plainVerdict('undecided', error.message.split('\n')[0] ?? '')
@@ -170,7 +170,7 @@ function unjudged(error: unknown, { signal }: Deps): StoredVerdict {
   return plainVerdict('undecided', error.message.split('\n')[0] ?? '')
 }
 
-/** What the parser of the engine says against a text; undefined if it reads it. */
+/** Returns the complaint of the engine's parser about a text; undefined if it reads it. */
 async function syntaxError(parser: Engine, text: string): Promise<string | undefined> {
   try {
     for (const statement of statementsOf(text)) await parser.parse(statement.text)
@@ -195,7 +195,7 @@ interface FunctionMeans {
   readonly call: Deps
 }
 
-/** A function has no text that tells all it depends on, so its verdict is found again each time. */
+/** Judges a function: its text does not show all it depends on, so its verdict is computed again each time. */
 async function judgeFunction(item: ResearchItem, { folder, python, call }: FunctionMeans): Promise<JudgedItem> {
   const answers = python.get(item.file) ?? (await askPython(item.file, folder, call))
   python.set(item.file, answers)

@@ -31,7 +31,7 @@ import { answering, type Call, type Deps, showLive, type Typed } from '../cli/sp
 
 const tolerated = kinds.number('a number from 0 to 1', (value) => value >= 0 && value < 1)
 
-/** Seconds that a trial may take, unless it is told otherwise. */
+/** Seconds that a trial may take by default. */
 export const lookaheadSeconds = 600
 
 const lookaheadOptions = {
@@ -173,14 +173,14 @@ async function proveAndReproduce(
         `${join(into, 'reproduce.py')}\n`,
     )
   } catch (error) {
-    // The verdict stands whether or not the folder can be written.
+    // The verdict is valid whether or not the folder can be written.
     if (!(error instanceof LakeError) || error.kind !== 'incomplete') throw error
     stderr(`note: ${error.message}\n`)
   }
   return proof
 }
 
-/** Name of the folder for the leak of an item: its file and name in plain signs. */
+/** Names the folder for the leak of an item: its file and name in plain signs. */
 function folderName({ file, name }: ResearchItem): string {
   return [file, name ?? '']
     .join(' ')
@@ -213,7 +213,8 @@ export async function proveQuery(
 }
 
 /**
- * Number of runs in which a part of the future is hidden; unless the caller names it, a proved query has only a few.
+ * Returns the number of runs in which a part of the future is hidden; unless the caller sets it, a proved query has
+ * only a few.
  */
 export function trialSize(cutoffs: number | undefined): Pick<TrialInput, 'cutoffs' | 'control'> {
   return cutoffs === undefined ? { cutoffs: 50, control: 5 } : { cutoffs }
@@ -245,7 +246,7 @@ interface GivenQuery {
   readonly set: SessionVariables
 }
 
-/** The query of a file or of a stamped result, without `as_of`, which the proof sets itself. */
+/** Reads the query of a file or of a stamped result, without `as_of`, which the proof sets itself. */
 async function givenQuery(call: Typed<typeof setOption>, file: string): Promise<GivenQuery> {
   const { query, variables } = /\.(?:parquet|parq|pq)$/i.test(file)
     ? await noteOf(stampedPath(call, file))
@@ -253,7 +254,7 @@ async function givenQuery(call: Typed<typeof setOption>, file: string): Promise<
   return { text: query, set: withoutAsOf({ ...variables, ...variablesOf(call) }) }
 }
 
-/** Session variables without the one that a proof sets itself. */
+/** Removes from session variables the one that a proof sets itself. */
 function withoutAsOf(variables: SessionVariables): SessionVariables {
   return Object.fromEntries(Object.entries(variables).filter(([name]) => name.toLowerCase() !== 'as_of'))
 }
@@ -382,7 +383,7 @@ async function proveProgram(
     })
   } finally {
     await lines.return?.()
-    // Whoever waits for the end of this program holds the other end of it.
+    // The process that waits for the end of this program has the other end of it.
     process.stdin.destroy()
   }
 }

@@ -54,7 +54,7 @@ packed file:
   },
 })
 
-/** Has a tool called, after a look at the views; how the lake stands is read here, where the settings are. */
+/** Builds the call of a tool, after a look at the views; the state of the lake is read here, where the settings are. */
 function calling(tool: string, answers: Answers, call: Call, look: () => Promise<void>): ToolCall {
   return async (args, { closed: gone }) => {
     await look()

@@ -53,7 +53,7 @@ Example: pitlake plan --due`,
       if (at !== undefined) throw usage('--at', { expected: '--due with it', got: 'no --due' })
       return await answerPlan(call)
     }
-    // What speaks of requests has no say in what is due.
+    // Options about requests do not change what is due.
     const beside = Object.entries({ requests, offline, gaps, 'max-requests': maxRequests }).find(([, value]) => value)
     if (beside !== undefined)
       throw usage('--due', { expected: 'no flag that is about requests', got: `--${beside[0]}` })
@@ -75,7 +75,7 @@ interface PlannedRequest {
   readonly credits: number
 }
 
-/** How many paths the plan knows the provider's metadata of. */
+/** Number of paths whose provider metadata the plan knows. */
 interface PlannedMetadata {
   /** Selected paths with metadata. */
   readonly paths: number
@@ -147,7 +147,9 @@ function inWords({ totals, blocked }: Plan, metadata: string): string {
   return formatLabelled(rows, 11)
 }
 
-/** `plan --due`: the next point of each series, by its rule or by the lag learnt so far; asks nobody. */
+/**
+ * Answers `plan --due`: the next point of each series, by its rule or by the lag learnt so far; contacts no provider.
+ */
 async function answerDue(call: Call<typeof selectionOptions>, at: Instant) {
   const { settings, catalogue } = call
   const { data, metrics } = settings
@@ -157,7 +159,7 @@ async function answerDue(call: Call<typeof selectionOptions>, at: Instant) {
   const learnt = await lagsNow(data, catalogue, wanted)
   const points = nextPoints(wanted, { held, learnt, weekStart: metrics.weekStart, at })
   const registry = registryPolled === null ? null : registryDue(registryPolled, at)
-  // What comes next, and when: names are relied on by scripts.
+  // Next points and their times: scripts depend on the names.
   const document = {
     at: formatInstant(at),
     series: wanted.length,
@@ -169,7 +171,9 @@ async function answerDue(call: Call<typeof selectionOptions>, at: Instant) {
   return { document, words: () => dueInWords(points, registry, at), error: unmappedError(unmapped) }
 }
 
-/** One series of the list: instants as ISO text, the basis of the rule in force, and when `watch` asks for it. */
+/**
+ * Formats one series of the list: instants as ISO text, the basis of the rule in force, and when `watch` requests it.
+ */
 function rowOf({ series, endpoint, interval, t, due, by, observations, poll }: NextPoint, at: Instant) {
   const { metric, asset, currency, exchange, network } = series
   const { basis } = ruleFor(endpoint.rules[interval], t ?? Infinity)
@@ -187,7 +191,7 @@ const reasons: Readonly<Record<DueBy, string>> = {
   refused: 'refused, asked again',
 }
 
-/** A line for each instant with what is due then, and below it the metrics with their assets. */
+/** Formats a line for each instant with what is due then, and below it the metrics with their assets. */
 function dueInWords(points: readonly NextPoint[], registry: Instant | null, at: Instant): string {
   const headed = Map.groupBy(points, ({ due, interval, t, by }) => {
     return `${when(due, at)} ${t === null ? interval : `${interval} of ${short(t)}`}, ${reasons[by]}`

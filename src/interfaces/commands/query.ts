@@ -33,7 +33,7 @@ import { engineMemory, keptMemory } from '../../lake/store/memory.ts'
 import { spareHeap } from '../cli/world.ts'
 import { look, watchMemory } from '../cli/memory.ts'
 
-/** The flags of a table of options; what is a session variable on a command line has none. */
+/** Lists the flags of a table of options; an option that is a session variable on a command line has none. */
 export function flagsOf(table: Options): OptionTable {
   const rows = Object.entries(table).flatMap(([name, { flag, set, about, kind, choices }]): [string, OptionSpec][] => {
     if (set === true) return []
@@ -41,14 +41,14 @@ export function flagsOf(table: Options): OptionTable {
     if (flag === undefined) return [[flags, { about }]]
     const many = kind === 'list' || kind === 'choices' || kind === 'metrics'
     const words: Kind['words'] = name === 'assets' || name === 'metrics' ? name : choices
-    // Read with the others, in the words of every door; here it is told what may be offered.
+    // Read with the others, in the words of every interface; here only the offered words are listed.
     const offered = { ...kinds.text, name: many ? 'list' : words ? 'choice' : 'text', ...(words && { words }) } as const
     return [[flags, { about, kind: offered, ...(many && { repeatable: true }) }]]
   })
   return Object.fromEntries(rows)
 }
 
-/** What a command line said of a table of options: texts, for whoever reads them. */
+/** Selects the options of a table from a command line, as text. */
 export function givenOptions(table: Options, typedOptions: object): Readonly<Record<string, unknown>> {
   const options = new Map(Object.entries(typedOptions))
   return Object.fromEntries(
@@ -71,7 +71,7 @@ export const setOption = {
 /** The flags of a state of knowledge. */
 export const knowledgeFlags = { ...flagsOf(knowledgeOptions), ...setOption }
 
-/** The state of knowledge that flags name. */
+/** Reads the state of knowledge from flags. */
 export function knowledgeOf({ options }: Input): Knowledge {
   return readOptions(knowledgeOptions, givenOptions(knowledgeOptions, options), 'terminal')
 }
@@ -92,15 +92,15 @@ export const queryOptions = {
 /** A call of a command that runs SQL. */
 export type Querying = Typed<typeof queryOptions>
 
-/** The lake's folder of this call. */
+/** Resolves the lake's folder of this call. */
 export const dataFolder = (call: Typed): string => resolve(call.cwd, settingsOf(call).data)
 
-/** The state of knowledge and the means that the options ask for. */
+/** Reads the state of knowledge and the resources of a session from the options. */
 export function sessionOptions(call: Querying): SessionOptions {
   return { ...knowledgeOf(call), set: variablesOf(call), threads: call.options.threads }
 }
 
-/** The session variables that `--set` names. */
+/** Reads the session variables in `--set`. */
 export function variablesOf({ options: { set } }: Input<typeof setOption>): Record<string, VariableValue> {
   return Object.fromEntries(set.map(([name, text]) => [name, settingOf(text)]))
 }
@@ -109,7 +109,7 @@ function settingOf(text: string): VariableValue {
   if (text === 'true' || text === 'false') return text === 'true'
   if (text === 'null') return null
   const number = Number(text)
-  // Only what a number says exactly as it was typed; dates and versions stay texts.
+  // Only text that a number reproduces exactly as it was typed; dates and versions stay texts.
   return /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) && String(number) === text ? number : text
 }
 
@@ -145,7 +145,7 @@ function outputOf({ options, cwd }: Querying): OutputOptions {
   return { format: chosen, compat, safe, out: path, width: width >= 20 ? width : 80, rows: options.rows || Infinity }
 }
 
-/** A name that asks for no format would be written as a table that is cut. */
+/** Refuses a name that implies no format: it would be written as a table that is cut. */
 export function checkEnding(out: string, wanted: readonly string[] = endings): void {
   if (wanted.some((ending) => out.toLowerCase().endsWith(ending))) return
   const next = wanted === endings ? 'name the format with --format' : undefined
@@ -159,13 +159,16 @@ function targetOf(output: OutputOptions, folder: string, scratch: string): OutFi
   return { path: join(scratch, 'result.parquet'), finish: async () => undefined, discard: () => undefined }
 }
 
-/** Standard output that waits for its reader. A pipe or file gets every byte; on a terminal nothing may act on it. */
+/**
+ * Writes to standard output and waits for its reader. A pipe or file gets every byte; on a terminal nothing may act on
+ * it.
+ */
 async function standardOutput(data: string | Uint8Array): Promise<void> {
   process.stdout.write(typeof data === 'string' && process.stdout.isTTY ? visibleLines(data) : data)
   if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain')
 }
 
-/** Does work with a folder of its own that is gone afterwards. */
+/** Runs work with a temporary folder, which is removed afterwards. */
 export async function withScratch<T>(work: (folder: string) => Promise<T>): Promise<T> {
   const folder = join(tmpdir(), `pitlake-out-${randomUUID()}`)
   mkdirSync(folder, { mode: 0o700 })
@@ -202,7 +205,8 @@ async function withLimit<T>(call: Querying, folder: string, work: (run: RunDeps)
 const grace = 2000
 
 /**
- * DuckDB hears a cancel and counts memory between chunks only: a single call that does neither ends with the process.
+ * Watches for a cancel or too much memory. DuckDB notices both between chunks only: a single call that notices neither
+ * ends with the process.
  */
 function watch({ stderr }: Deps, cancelled: AbortSignal): () => void {
   let waited = 0
@@ -216,7 +220,7 @@ function watch({ stderr }: Deps, cancelled: AbortSignal): () => void {
   })
 }
 
-/** Judges what is asked and writes its answer as the options say; used by all commands that end in a result. */
+/** Judges a question and writes its answer as the options require; used by all commands that end in a result. */
 export async function writeAnswer(call: Querying, question: AskedQuestion): Promise<void> {
   const output = outputOf(call)
   const folder = dataFolder(call)
@@ -227,8 +231,8 @@ export async function writeAnswer(call: Querying, question: AskedQuestion): Prom
     withLimit(call, folder, async (run) => {
       const target = targetOf(output, folder, scratch)
       if (target !== undefined) beforeLeaving(target.discard)
-      // Text is written as it comes; what becomes Parquet or Arrow is held beside the session, blocks of a panel are,
-      // too.
+      // Text is written as it comes; Parquet and Arrow are kept in memory next to the session, and so are blocks of a
+      // panel.
       const memoryLimit = engineMemory(formatFacts[output.format].text && 'sql' in question ? 1 : 1 / 2)
       const query = 'sql' in question ? question.sql : ''
       using engine = await openQuery(folder, { ...sessionOptions(call), memoryLimit, query })

@@ -61,7 +61,7 @@ export const registryStatusCommand = answering({
   },
 })
 
-/** What only a job is told. */
+/** Job options for a call that is no job. */
 const noJob = { acceptShrink: false, maxRequests: null, providerMoved: false } as const
 
 async function runJob(call: Call<typeof jobOptions>, job: string, run: typeof registrySync) {
@@ -75,7 +75,7 @@ async function runJob(call: Call<typeof jobOptions>, job: string, run: typeof re
   })
 }
 
-/** Says on stderr what happens on the way. */
+/** Reports on stderr what happens on the way. */
 export function registryProgress(call: Typed): (event: Parameters<RegistryDeps['onEvent']>[0]) => void {
   const say = (line: string): void => call.stderr(`${line}\n`)
   return (event) => {
@@ -87,7 +87,7 @@ export function registryProgress(call: Typed): (event: Parameters<RegistryDeps['
   }
 }
 
-/** Whether the provider's feed goes on after a cursor; null where it is not set up or does not answer. */
+/** Whether the provider's feed continues after a cursor; null if it is not set up or does not answer. */
 async function isBehind(call: Call, cursor: string): Promise<boolean | null> {
   const { settings, stderr } = call
   const { url, key } = settings.registry

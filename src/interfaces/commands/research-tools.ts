@@ -14,7 +14,7 @@ import { keylessOf } from './hooks.ts'
  * for its marked functions.
  */
 
-/** How a program ended; `code` is null if it could not be started, or was stopped. */
+/** End of a program; `code` is null if it could not be started, or was stopped. */
 interface ProgramEnd {
   readonly code: number | null
   readonly out: string
@@ -37,10 +37,7 @@ async function runProgram(
   })
 }
 
-/**
- * Those of these files that differ from a revision of their git repository: changed since they parted, or not added
- * yet.
- */
+/** Lists the files that differ from a revision of their git repository: changed since they parted, or not added yet. */
 export async function changedSince(revision: string, files: readonly string[], call: Deps): Promise<string[]> {
   const git = async (...words: string[]): Promise<ProgramEnd> => await runProgram(['git', ...words], call)
   const top = await git('rev-parse', '--show-toplevel')
@@ -71,11 +68,11 @@ export async function changedSince(revision: string, files: readonly string[], c
   })
 }
 
-/** What Python found of the marked functions of one file. */
+/** Results of Python for the marked functions of one file. */
 export interface FunctionAnswers {
   /** Verdicts by the name of the function. */
   readonly verdicts: ReadonlyMap<string, StoredVerdict>
-  /** Why there is no verdict on the others; null if Python looked at all. */
+  /** Reason why there is no verdict on the others; null if Python looked at all. */
   readonly missing: string | null
 }
 
@@ -114,7 +111,7 @@ export async function askPython(file: string, folder: string, call: Deps): Promi
 const { url } = import.meta
 const program = fileURLToPath(new URL(url.endsWith('.ts') ? '../../main.ts' : '../../main.js', url))
 
-/** The words that run this program again, as a shell reads them. */
+/** Formats the command that runs this program again, as a shell reads it. */
 function ownCommand(): string {
   return [process.execPath, program].map((word) => `'${word.replaceAll("'", `'"'"'`)}'`).join(' ')
 }

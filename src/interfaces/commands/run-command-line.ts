@@ -15,10 +15,10 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
   const onSignal = () => onStop(1)
   for (const signal of stopSignals) process.on(signal, onSignal)
   heedLauncher(onStop)
-  // A reader of the output that is gone, or an error that nobody catches, ends the process in the middle of its work.
+  // A closed output, or an uncaught error, ends the process in the middle of its work.
   process.once('exit', cleanUp)
   process.stdout.on('error', quietPipe)
-  // Nobody reads the log any more: no reason to give up the work.
+  // A log without a reader is no reason to give up the work.
   process.stderr.on('error', () => undefined)
   let printed = false
   const deps: Deps = {
@@ -48,7 +48,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** The first stop ends the work in good order, the second at once. */
+/** Counts stop signals: the first ends the work in good order, the second at once. */
 function stopCounter(stop: AbortController): (signals: number, launched?: number) => void {
   const seen = { own: 0, told: 0 }
   return (signals, launched = 0) => {
@@ -61,7 +61,7 @@ function stopCounter(stop: AbortController): (signals: number, launched?: number
   }
 }
 
-/** A launcher tells how often it was stopped; one that is gone counts as a stop. */
+/** Listens to the launcher, which reports how often it was stopped; one that is gone counts as a stop. */
 function heedLauncher(onStop: (signals: number, launched: number) => void): void {
   if (process.channel === undefined) return
   process.on('message', (message: { stops?: unknown } | null) => {
@@ -122,7 +122,7 @@ async function answered(command: ListedCommand, typed: Typed, tell: (document: u
   return await leaveWithViews(command.name, typed, async () => await runCommand(command, typed, tell))
 }
 
-/** Has a command say what it has to say, and end as it ends. */
+/** Runs a command, writes its answer, and ends with its error or exit code. */
 async function runCommand(
   command: ListedCommand,
   typed: Typed,
@@ -162,7 +162,7 @@ function listing(usageLine: string, entries: readonly CommandEntry[]): string {
   ].join('\n')
 }
 
-/** What `pitlake --help` prints: the common commands, or with `pitlake help all` every one. */
+/** Formats the text of `pitlake --help`: the common commands, or with `pitlake help all` every one. */
 function overview(all: boolean): string {
   const shownCommands = all ? commandTable : commandTable.filter((entry) => entry.isCommon)
   const codes = `Exit codes: ${Object.entries(exitMeanings)
@@ -184,7 +184,7 @@ function wordsOf(error: unknown, { env }: Deps): string {
   return error instanceof LakeError && env['PITLAKE_LOG'] !== 'debug' ? error.message : (error.stack ?? error.message)
 }
 
-/** A reader that closed the pipe (`| head`) is no error. */
+/** Ignores a reader that closed the pipe (`| head`), which is no error. */
 function quietPipe(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit(0)
   throw error

@@ -28,7 +28,7 @@ export interface SandboxWorld {
   readonly scale: SandboxScale
 }
 
-/** Has a sandbox answer while the work lasts, which is told how to reach it. */
+/** Runs a sandbox while the work lasts; the work gets the environment with its addresses. */
 export async function withSandbox<T>(world: SandboxWorld, deps: Deps, work: (env: Deps['env']) => Promise<T>) {
   const { sleep } = deps
   const now = runningClock(deps.now, null, 1)
@@ -38,7 +38,7 @@ export async function withSandbox<T>(world: SandboxWorld, deps: Deps, work: (env
   return await work(Object.fromEntries(named) as Deps['env'])
 }
 
-/** Where both APIs are, and what opens them. */
+/** Returns the addresses of both APIs, and their keys. */
 function addressesOf(url: string) {
   const { metricsKey: metrics_key, registryKey: registry_key } = apiKeys
   return { metrics_url: url, metrics_key, registry_url: `${url}/registry/v1`, registry_key }

@@ -15,7 +15,7 @@ import { showsOf } from './status.ts'
 import { type OptionValues, talking } from '../cli/spec.ts'
 import { untilStopped } from '../cli/world.ts'
 
-/** What a server does not tell beyond. */
+/** Option with the as_of limit of a server. */
 export const wallOption = { '--as-of TIME': ['the limit: what was known later is not answered', kinds.text] } as const
 
 const options = {
@@ -73,17 +73,17 @@ Example: curl 'http://127.0.0.1:8460/query?as_of=2024-06-01' --data 'SELECT coun
   },
 })
 
-/** Where the wall stands. */
+/** Reads the as_of limit; undefined if there is none. */
 export function wallOf({ asOf, ledger }: Pick<OptionValues<typeof options>, 'asOf' | 'ledger'>): string | undefined {
   if (asOf === undefined) return undefined
   if (ledger === 'now') throw usage('--ledger now', { expected: 'no --as-of beside it', got: `--as-of ${asOf}` })
   return String(readOption(knowledgeOptions.as_of, '--as-of', asOf))
 }
 
-/** Maximum number of readers that are let in; most of them wait. */
+/** Maximum number of admitted readers; most of them wait. */
 const readers = 512
 
-/** Has what is asked at a path answered, after a look at the views, or refused in words. */
+/** Builds the route of a path: its question is answered, after a look at the views, or refused in words. */
 function showing(path: string, answers: Answers, look: () => Promise<void>): Routes[string] {
   return async ({ method, query, headers, body, client, program, closed }) => {
     try {

@@ -30,7 +30,7 @@ Example: pitlake sql -f query.sql --out result.parquet`,
   },
 })
 
-/** The text to run; undefined when a person sits there and gave none. */
+/** Reads the text to run; undefined if a person at a terminal gave none. */
 async function scriptOf(call: Typed, query: string | undefined, file: string | undefined): Promise<string | undefined> {
   const wrong = (expected: string, got: string, next?: string) => usage('pitlake sql', { expected, got, next })
   if (query !== undefined && file !== undefined) throw wrong('a query or -f FILE', 'both')

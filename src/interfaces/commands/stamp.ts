@@ -17,7 +17,7 @@ import { kinds } from '../../base/option-kinds.ts'
 import { explainChange, type Explained } from '../../trust/results/explain-change.ts'
 import { formatInstant } from '../../base/time.ts'
 
-/** How the names of stamped files end. */
+/** Endings of the names of stamped files. */
 export const stampEndings: readonly string[] = ['.parquet', '.parq', '.pq']
 
 export const stampCommand = answering({
@@ -98,7 +98,7 @@ function differs({ difference }: Replayed, file: string): LakeError {
   })
 }
 
-/** The session variables that the options name, `as_of` and `observed_as_of` among them. */
+/** Reads the session variables from the options, `as_of` and `observed_as_of` among them. */
 export function allVariables(call: Input<typeof knowledgeFlags>): SessionVariables {
   const { asOf, observedAsOf } = knowledgeOf(call)
   const moments = { ...(asOf && { as_of: asOf }), ...(observedAsOf && { observed_as_of: observedAsOf }) }

@@ -89,7 +89,7 @@ Example: pitlake status --check --max-late 2h`,
   },
 })
 
-/** Shows the lake until it is told to stop; says nothing else. */
+/** Shows the lake until it is stopped; writes nothing else. */
 async function listening(call: Call, address: string): Promise<CommandAnswer<LakeStanding>> {
   const at = listenAt(address, call.settings)
   const standing = await standingNow(call)
@@ -99,7 +99,7 @@ async function listening(call: Call, address: string): Promise<CommandAnswer<Lak
   return { document: standing, words: () => '' }
 }
 
-/** What is still well: flags win over the config file. */
+/** Combines the limits of a good state: flags win over the config file. */
 function checkOf(late: number | undefined, limits: object, check: Check): Check {
   const givenLimits = Object.entries(limits).filter(
     ([name, value]) => Object.hasOwn(check, name) && value !== undefined,
@@ -110,7 +110,7 @@ function checkOf(late: number | undefined, limits: object, check: Check): Check 
 
 const verdicts = { yes: 'yes', look: 'look first', no: 'NO' } as const
 
-/** The status for people, at most 80 columns wide. */
+/** Formats the status for people, at most 80 columns wide. */
 export function statusInWords(standing: LakeStanding, data: string): string {
   const { coverage, freshness, windows, requests, verified, committed_at, schema_changes: changes } = standing
   const at =
@@ -182,7 +182,7 @@ function registryLine({ registry }: LakeStanding): string {
   ].join(', ')
 }
 
-/** How the lake stands now, as a door tells it. */
+/** Reads the current state of the lake, as an interface returns it. */
 export async function standingNow({
   settings,
   catalogue,
@@ -193,14 +193,16 @@ export async function standingNow({
   return (await readStanding(ledger, input)).standing
 }
 
-/** An answer is shown again for so many times as long as it took to make, and at least for so many milliseconds. */
+/**
+ * Factor for how long an answer is shown again, by the time that it took to make; and at least so many milliseconds.
+ */
 const share = 20
 const least = { check: 1000, metrics: 5000, page: 10_000 }
 
 /**
- * The numbers (with what a watch may spend a UTC day; null: any number), the judgement and the page of a lake, each
- * made when somebody asks. One is made at a time and shown to all who ask meanwhile, so that readers take a twentieth
- * of the process at most; a lake is only read, without its locks.
+ * Builds the answers with the numbers (with what a watch may spend a UTC day; null: any number), the judgement and the
+ * page of a lake, each made on request. One is made at a time and shown to all who request it meanwhile, so that
+ * readers take a twentieth of the process at most; a lake is only read, without its locks.
  */
 export function showsOf(
   { settings, catalogue, now, elapsed }: CommandContext & Pick<Deps, 'now' | 'elapsed'>,

@@ -97,7 +97,7 @@ const leaked = {
   next: 'name columns that may look ahead with --labels, and mend the others: pitlake lookahead shows each row',
 } as const
 
-/** A query, or the path of a stamped result, which has variables of its own. */
+/** Query, or the path of a stamped result, which has variables of its own. */
 type Given = string | { readonly stamped: string }
 
 function readGivenQuery(call: Stressing, file: string): Given {
@@ -109,7 +109,7 @@ function readGivenQuery(call: Stressing, file: string): Given {
   throw usage('pitlake stress', { expected: 'a stamped result with its own variables', got })
 }
 
-/** Tries the figure over exactly the newest version, or that of a stamped result, and pins what came of it. */
+/** Tests the statistic over exactly the newest version, or that of a stamped result, and pins the outcome. */
 async function stampOutcome(call: Stressing, query: Given, out: string, input: StressInput): Promise<Stressed> {
   const { catalogue, options } = call
   const { data: root } = call.settings
@@ -141,7 +141,9 @@ function timeOf(flag: string, text: string, beside = ''): number {
   throw usage(flag, { expected: `times such as 30m or ${formatDuration(86_400)}${beside}`, got: `"${text}"` })
 }
 
-/** Outcome as text: the verdict, each run with a bar of its statistic, and the effect of each metric alone. */
+/**
+ * Formats the outcome as text: the verdict, each run with a bar of its statistic, and the effect of each metric alone.
+ */
 function outcomeText({ verdict, reason, figure, rows, runs, notes, delay, metrics }: Stressed, file: string): string {
   const words = stressWords[verdict]
   const head = [`${file}: ${words}${reason === null ? '' : `, ${reason}`}`, ...notes.map((note) => `note: ${note}`)]
@@ -198,7 +200,7 @@ function percent(part: number): string {
 
 const places = 30
 
-/** Bars from one zero for all: to its left what is below it. */
+/** Builds bars from one zero for all: values below it go to the left. */
 function barOf(figures: readonly (number | null)[]): (figure: number | null) => string {
   const shown = figures.filter((figure) => figure !== null)
   const low = Math.min(0, ...shown)

@@ -74,7 +74,7 @@ function redatedInWords({ partitions, made, version, unknown }: RedateSummary): 
   return `version ${version}: points dated anew\n${table(['metric', 'interval', 'points', 'redated'], rows)}${left}`
 }
 
-/** The columns that cost anything, each with its bytes a point. */
+/** Formats the columns that cost anything, each with its bytes a point. */
 function sizeTable(sizes: Awaited<ReturnType<typeof metricSizes>>): string {
   const points = sizes.reduce((sum, row) => sum + row.points, 0)
   const size = sizes.reduce((sum, row) => sum + row.bytes, 0)

@@ -27,9 +27,9 @@ import { bytes, formatCounts, cut, several, type LabelledRow, formatCount, wrapL
 
 /** Number of files of user data that are compared, unless all are requested. */
 const usualFiles = 20
-/** The most credits that a verify spends unless it is told otherwise. */
+/** Maximum credits that a verify spends by default. */
 export const usualBudget = 300
-/** Most requests that a verify sends to the registry unless told otherwise. */
+/** Maximum requests that a verify sends to the registry by default. */
 const usualRequests = 60
 
 const verifyOptions = {
@@ -70,7 +70,7 @@ Exit 4: something differs or is damaged. Exit 5: stopped early; the same command
     const { all, budget, spreadDays = null, report, maxRequests = null } = options
     if (all && budget !== undefined) throw usage('--all', { expected: 'no --budget beside it', next: 'leave one out' })
     const { scope, names } = wantedOf(call)
-    // Said before anything is asked, not after it was paid for.
+    // Refused before any request, not after it was paid for.
     if (report !== undefined) outFile(resolve(cwd, report), data, '--report').discard()
     const { onEvent, end } = fetchProgress(call, isVerbose(call))
     stderr('reading every file of the lake\n')
@@ -100,7 +100,7 @@ Exit 4: something differs or is damaged. Exit 5: stopped early; the same command
 const ownMetrics = ({ endpoints }: Call<typeof verifyOptions>['catalogue']): readonly string[] =>
   [...endpoints.values()].filter(isOwn).map(({ path }) => path)
 
-/** Returns the summary of a verify with the comparison of the files from which user data came. */
+/** Returns the summary of a verify with the comparison of the files from which user data were imported. */
 async function withFiles(call: Call<typeof verifyOptions>, summary: VerifySummary): Promise<VerifySummary> {
   const { options, settings, catalogue, cwd } = call
   const tests = options.paths?.map(globTest)
@@ -114,7 +114,7 @@ async function withFiles(call: Call<typeof verifyOptions>, summary: VerifySummar
   return { ...summary, own: verifiedFiles, version: verifiedFiles.version, ok }
 }
 
-/** Damage is told while the provider is still to be asked, which may take long. */
+/** Reports damage before the provider is contacted, which may take long. */
 function reportAtOnce({ stderr }: Deps): (damage: readonly Damage[]) => void {
   return (damage) => {
     for (const { path, found, remedy } of damage.slice(0, 10)) stderr(`damage: ${path}: ${found}; ${remedy}\n`)
@@ -123,8 +123,8 @@ function reportAtOnce({ stderr }: Deps): (damage: readonly Damage[]) => void {
 }
 
 /**
- * What is asked again: points (null: none), and resources of the registry (null: all; undefined: none). Flags of one
- * API alone leave the other out; without any both are asked, as far as the lake holds them.
+ * Selects what is requested again: points (null: none), and resources of the registry (null: all; undefined: none).
+ * Flags of one API alone leave the other out; without any both are requested, as far as the lake has their data.
  */
 function wantedOf({ options, settings, catalogue, stderr }: Call<typeof verifyOptions>) {
   const { since = null, until = null } = rangeOf(options)
@@ -154,7 +154,7 @@ export function namesOf(named: readonly string[], knownNames: readonly string[])
 
 const mostShown = 10
 
-/** What a person sees on the terminal, at most 80 columns. */
+/** Formats the verdict for a terminal, at most 80 columns. */
 export function verdictText(summary: VerifySummary): string {
   const { checked, damage, windows, differences, failures, requests, credits, gaps, registry, results } = summary
   const { incidents, acknowledged, points_added: added } = summary
@@ -196,7 +196,7 @@ function compared(all: Readonly<Record<'verified' | 'chosen' | 'held', number>>,
   return `${formatCount(all.verified)} of ${formatCount(all.chosen)}${what} compared, ${formatCount(all.held)} held`
 }
 
-/** The first of a list, each below an empty line. */
+/** Formats the first of a list, each below an empty line. */
 function each<T>(list: readonly T[], lines: (element: T) => readonly string[]): string[] {
   return list.slice(0, mostShown).flatMap((element) => ['', ...lines(element).flatMap((line) => wrapLine(line))])
 }
@@ -205,7 +205,7 @@ function labels(rows: readonly LabelledRow[]): string[] {
   return rows.flatMap((row) => (row === false ? [] : wrapLine(`${row[0].padEnd(11)}${row[1]}`)))
 }
 
-/** What the registry said, and the first findings with both records cut short. */
+/** Formats the findings of the registry, and the first ones with both records cut short. */
 function registryLines({
   checks,
   results,
@@ -234,7 +234,7 @@ function registryLines({
   ]
 }
 
-/** What the files of own data said. */
+/** Formats the results of the files of user data. */
 function ownLines({ files, left, differences }: OwnVerified): string[] {
   const states = Object.fromEntries(
     Object.entries(Object.groupBy(files, ({ state }) => state)).map(([state, all]) => [state, all.length]),
@@ -268,7 +268,7 @@ function seriesName({ metric, asset, interval, currency, exchange, network }: Di
   return [metric, asset, interval, currency, exchange, network].filter((part) => part !== null).join(' ')
 }
 
-/** The report that a person can send to the provider: Markdown, no key in it. */
+/** Formats the report that a person can send to the provider: Markdown, no key in it. */
 export function reportOf(summary: VerifySummary): string {
   const { run, version, provider, differences, damage, failures, windows, results, registry } = summary
   const findingCount = differences.length + failures.length + damage.length + (registry?.findings.length ?? 0)
@@ -302,7 +302,7 @@ function registrySections({ checks, findings }: RegistryVerified): string[] {
   return [...lines, ...markdown(['record', 'what', 'address', 'detail', 'held', 'offered'], rows)]
 }
 
-/** One section a request, its differences as a table. */
+/** Formats one section for each request, its differences as a table. */
 function differenceSections(differences: readonly Difference[]): string[] {
   const requests = [...Map.groupBy(differences, ({ offered_request }) => offered_request)]
   return requests.flatMap(([request, all]) =>
@@ -323,7 +323,7 @@ function differenceSections(differences: readonly Difference[]): string[] {
   )
 }
 
-/** A table of Markdown with an empty line below; none without rows. */
+/** Formats a table of Markdown with an empty line below; none without rows. */
 function markdown(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
   if (rows.length === 0) return []
   return [...[header, header.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`), '']

@@ -16,8 +16,8 @@ import { bringViewsForward, lagOfViews, mayBringForward } from '../../query/view
  */
 
 /**
- * Does the work of a command that may commit, then leaves its lake with views of the newest version. Where they cannot
- * be made the command ends with that, unless its own end is graver: the data are safe then, and the views are older.
+ * Runs the work of a command that may commit, then leaves its lake with views of the newest version. If they cannot be
+ * made the command ends with that, unless its own end is graver: the data are safe then, and the views are older.
  */
 export async function leaveWithViews(
   command: string,
@@ -38,7 +38,7 @@ export async function leaveWithViews(
           if (isUsage) return null
           throw cause
         })
-    // What refuses the command refuses the views, too: it is said once.
+    // An error that refuses the command refuses the views, too: it is reported once.
     const isTwice = isUsage && behind?.kind === 'usage'
     if (behind === null || isTwice || !(error instanceof LakeError)) throw error
     throw gravestOf([error, behind]) ?? error
@@ -65,7 +65,7 @@ async function viewsMade(command: string, typed: Typed): Promise<LakeError | nul
   }
 }
 
-/** Says that views could not be made, and which stay in place; damage of the lake stays what it is. */
+/** Explains that views could not be made, and which stay in place; damage of the lake is passed on unchanged. */
 async function viewsFailed(data: string, cause: unknown): Promise<LakeError> {
   if (cause instanceof LakeError && ['integrity', 'usage'].includes(cause.kind)) return cause
   const lag = await lagOfViews(data).catch(() => null)
@@ -81,8 +81,8 @@ async function viewsFailed(data: string, cause: unknown): Promise<LakeError> {
 }
 
 /**
- * Before views are read: makes those of the newest version where this user may, no job is at work that will, and they
- * were made with the same catalogue; else says that they are older. Costs a listing of the journal where they are
+ * Makes the views of the newest version before they are read, if this user may, no job is at work that will, and they
+ * were made with the same catalogue; else notes that they are older. Costs a listing of the journal if they are
  * current.
  */
 export async function openWithViews(typed: Typed): Promise<void> {
@@ -90,7 +90,7 @@ export async function openWithViews(typed: Typed): Promise<void> {
   if (words !== null) typed.stderr(`note: ${words}\n`)
 }
 
-/** For a process that goes on: a look before each question, which says once what it cannot mend. */
+/** Builds the look of a long-running process before each question; it reports once what it cannot correct. */
 export function lookingAtViews(typed: Typed): () => Promise<void> {
   const { data } = settingsOf(typed)
   let looking: Promise<string | null> | null = null
@@ -104,7 +104,9 @@ export function lookingAtViews(typed: Typed): () => Promise<void> {
   }
 }
 
-/** Makes the views of a lake where they are behind and may be made; in words what is still to be said of them. */
+/**
+ * Makes the views of a lake if they are behind and may be made; returns what remains to be reported, null if nothing.
+ */
 async function lagLeft(typed: Typed, data: string): Promise<string | null> {
   if (!isBegun(data)) return null
   const lag = await lagOfViews(data, programName())
@@ -120,7 +122,7 @@ async function viewsBroughtForward(typed: Typed, data: string): Promise<boolean>
     await bringViewsForward(data, { catalogue, deps: lakeWorld(typed, 'views') })
     return (await lagOfViews(data)) === null
   } catch {
-    // What keeps them from being made is told by `pitlake views`; what can be read is read.
+    // `pitlake views` reports what keeps them from being made; readable views are read.
     return false
   }
 }

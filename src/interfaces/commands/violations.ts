@@ -89,7 +89,9 @@ Example: pitlake violations acknowledge 3f2a9c0d11e4 --why "restated by the exch
 
 type Filtering = Call<typeof filterOptions>
 
-/** What differs upstream and the flags choose: those of points alone leave the registry out, and the reverse. */
+/**
+ * Lists the upstream differences that the flags select: flags of points alone leave the registry out, and the reverse.
+ */
 async function differing(call: Filtering, ledger: Ledger, whole = false): Promise<UpstreamDifference[]> {
   const { options, catalogue } = call
   const { paths = null, assets = null, resources: named, kinds: ofKinds, days } = options
@@ -115,7 +117,7 @@ function statusOf(difference: UpstreamDifference): Status {
 
 const isOpen = (difference: UpstreamDifference): boolean => statusOf(difference) === 'open'
 
-/** What the filters choose; null where ids are typed: one without the other. */
+/** Lists the differences that the filters select; null if ids are typed: one without the other. */
 async function chosenBy(call: Filtering, ledger: Ledger): Promise<readonly UpstreamDifference[] | null> {
   const filtered = filterNames.some((name) => call.options[name] !== undefined)
   if (filtered !== call.args.length > 0) return filtered ? (await differing(call, ledger, true)).filter(isOpen) : null
@@ -143,7 +145,7 @@ function groupsOf(chosen: readonly UpstreamDifference[]): DifferenceGroup[] {
   )
 }
 
-/** What another kind or another day found is not taken along unless it is named. */
+/** Refuses differences of several kinds or days unless each is named: others must not be included by accident. */
 function refuseMixed({ options }: Filtering, groups: readonly DifferenceGroup[]): void {
   const mixed = (['kind', 'day'] as const).flatMap((name) => {
     const all = [...new Set(groups.map((group) => group[name]))]
@@ -155,7 +157,9 @@ function refuseMixed({ options }: Filtering, groups: readonly DifferenceGroup[])
   throw usage('pitlake violations acknowledge --yes', { expected: mixed.join(' and '), got, next })
 }
 
-/** A violation under the names that scripts rely on; one of the registry has no series, and says which record it is. */
+/**
+ * Converts a violation to the names on which scripts depend; one of the registry has no series, and names its record.
+ */
 export function differenceDocument(difference: UpstreamDifference): object {
   const { id, kind, acknowledged_at, why } = difference
   const acknowledged = acknowledged_at === null ? null : formatMillis(acknowledged_at)

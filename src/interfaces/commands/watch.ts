@@ -74,7 +74,7 @@ the day. docs/how-to/fetch-and-schedule.md describes the details.`,
 })
 
 /**
- * Returns resources whose hooks hear of each turn that left a newer version and of the end, and are asked about each
+ * Returns resources whose hooks hear of each turn that left a newer version and of the end, and are checked each
  * minute.
  */
 function hooked(world: WatchDeps, hooks: JobHooks, version: number): WatchDeps {
@@ -111,7 +111,7 @@ function budgetOf({ creditsPerDay: credits, reserve = 0 }: BudgetOptions): numbe
   throw usage('--reserve', { expected: `less than the ${credits} credits of a day`, got: String(reserve) })
 }
 
-/** Publishes to the named destination, at most hourly; null where none is named. */
+/** Publishes to the named destination, at most hourly; null if none is named. */
 function publisher(call: Call, name: string | undefined): PublishJob | null {
   if (name === undefined) return null
   const { catalogue, now, signal } = call
@@ -125,15 +125,12 @@ function publisher(call: Call, name: string | undefined): PublishJob | null {
   }
 }
 
-/**
- * What a watch says: what happens, what became of features, hooks that failed, and what is selected but never
- * requested.
- */
+/** News of a watch: events, the state of features, hooks that failed, and what is selected but never requested. */
 type WatchNews =
   | WatchEvent
   | { readonly kind: 'features' | 'hook' | 'unmapped'; readonly at: Instant; readonly words: string }
 
-/** An event under the names that scripts rely on, its instants as text. */
+/** Converts an event to the names on which scripts depend, its instants as text. */
 function plainly(event: WatchNews): object {
   const text = (key: string, value: unknown): unknown =>
     instants.has(key) && typeof value === 'number' ? formatInstant(value) : value
@@ -142,7 +139,7 @@ function plainly(event: WatchNews): object {
 
 const instants: ReadonlySet<string> = new Set(['at', 'until', 'next'])
 
-/** An event as a line for people. */
+/** Formats an event as a line for people. */
 function lineOf(event: WatchNews): string {
   const [part, words] = wordsOf(event)
   return `${formatInstant(event.at)}  ${part.padEnd(8)}  ${words}`

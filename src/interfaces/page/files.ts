@@ -4,19 +4,19 @@ import { fileURLToPath } from 'node:url'
 import { namesIn } from '../../lake/store/disk.ts'
 import { readBytes } from '../../lake/store/files.ts'
 
-/** A file of the page: its name as the page asks for it, and its bytes. */
+/** File of the page: its name in the page's requests, and its bytes. */
 interface PageFile {
   readonly name: string
   readonly type: string
   readonly bytes: Uint8Array
 }
 
-/** What a browser says of the copy that it has. */
+/** Request headers of a browser about the copy that it has. */
 interface Asked {
   readonly headers: { readonly 'if-none-match'?: string | undefined }
 }
 
-/** What runs in a browser alone, and what `record.ts` asks with, too. */
+/** Folders with code that runs in browsers alone, and with that which `record.ts` also runs. */
 const folders = ['browser/', 'shared/'].map((name) => fileURLToPath(new URL(name, import.meta.url)))
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -26,13 +26,14 @@ const types: Readonly<Record<string, string>> = {
 }
 
 /**
- * Nothing but this server's own files and answers is let in, and no text runs as a script or stands in another's frame.
+ * Content security policy: only this server's own files and answers may load, and no text runs as a script or is framed
+ * by another page.
  */
 const policy =
   "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'none'; " +
   "frame-ancestors 'none'"
 
-/** The files of the page as they came with the program: `index.html`, and beside it `page/…`. */
+/** Reads the files of the page as they came with the program: `index.html`, and next to it `page/…`. */
 export async function pageFiles(): Promise<readonly PageFile[]> {
   const paths = await Promise.all(
     folders.map(async (folder) => (await namesIn(folder)).map((name) => join(folder, name))),
@@ -47,8 +48,8 @@ export async function pageFiles(): Promise<readonly PageFile[]> {
 }
 
 /**
- * What is shown at the paths of the page, `/` and those beside it. They hold no data; a browser keeps its copy for as
- * long as that has the digest of what is here.
+ * Builds the answers at the paths of the page, `/` and those next to it. They contain no data; a browser keeps its copy
+ * for as long as that has the digest of the file here.
  */
 export async function pageShows() {
   const shows = (await pageFiles()).map(({ name, type, bytes }) => {

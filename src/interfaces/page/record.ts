@@ -4,7 +4,7 @@ type Rows = readonly Readonly<Record<string, unknown>>[]
 type Ask = (sql: string, asOf: string) => Promise<Rows>
 type Keep = (sql: string, asOf: string, answer: string) => Promise<void>
 
-/** What a chart shows, as the page takes it. */
+/** Content of a chart, as the page takes it. */
 interface Picked {
   readonly interval: string
   readonly metric: { readonly revisable: boolean }
@@ -13,7 +13,7 @@ interface Picked {
 
 type Range = readonly [from: number, to: number]
 
-/** What the page asks; the module runs in browsers, too. */
+/** Questions of the page; the module runs in browsers, too. */
 interface Questions {
   readonly metricsOf: (rows: Ask, ofLedger: boolean) => Promise<readonly { readonly metric: string }[]>
   readonly chosen: (all: readonly unknown[], state: object) => Picked
@@ -35,15 +35,15 @@ interface Questions {
   readonly countsSql: string
 }
 
-/** What a folder is to hold. */
+/** Inputs of the recorded folder. */
 interface RecordInput {
-  /** Answers as JSON text, as `/query` gives it. */
+  /** Queries the lake; the answer is JSON text, as from `/query`. */
   readonly ask: (sql: string, asOf: string) => Promise<string>
   readonly put: (name: string, text: string) => Promise<void>
-  /** The instant until which all is told. */
+  /** Timestamp up to which everything is shown. */
   readonly wall: string
   readonly lake: object
-  /** The metrics to draw; all that are held where none is named. */
+  /** Metrics to draw; all that are stored if none is named. */
   readonly metrics: readonly string[]
   /** Number of timestamps on the slider. */
   readonly instants: number
@@ -56,7 +56,7 @@ export const indexFile = 'data/index.json'
 const columns = 800
 const minute = 60_000
 
-/** Writes the page with the answers to all that it asks of charts, universe and coverage: it needs no server then. */
+/** Writes the page with the answers to all its queries for charts, universe and coverage: it needs no server then. */
 export async function recordPage(input: RecordInput): Promise<{ readonly files: number; readonly charts: number }> {
   const { put, wall, lake } = input
   const url = new URL('shared/questions.js', import.meta.url).href
@@ -94,11 +94,11 @@ export async function recordPage(input: RecordInput): Promise<{ readonly files: 
 interface Chart {
   readonly picked: Picked
   readonly range: Range
-  /** From when to when its points became known. */
+  /** Range in which its points became known. */
   readonly known: Range
 }
 
-/** What each chart shows where the address names its metric alone. */
+/** Builds the content of each chart whose address names only its metric. */
 async function chartsOf({ metrics }: RecordInput, questions: Questions, ask: Ask): Promise<readonly Chart[]> {
   const all = await questions.metricsOf(ask, false)
   const wantedCharts = all.filter(({ metric }, n) => metrics.length === 0 || n === 0 || metrics.includes(metric))
@@ -120,7 +120,7 @@ async function chartsOf({ metrics }: RecordInput, questions: Questions, ask: Ask
   return charts
 }
 
-/** Instants from the first arrival to the last, on whole minutes. */
+/** Spreads instants from the first arrival to the last, on whole minutes. */
 function instantsOf(charts: readonly Chart[], count: number, { isoOf }: Questions): readonly string[] {
   if (charts.length === 0) return []
   const from = Math.min(...charts.map(({ known }) => known[0]))
@@ -129,7 +129,7 @@ function instantsOf(charts: readonly Chart[], count: number, { isoOf }: Question
   return Array.from({ length: count }, (_, n) => isoOf(at(n)))
 }
 
-/** The universe and what is covered, at each instant; histories once. */
+/** Records the universe and the coverage, at each instant; histories once. */
 async function recordRest(
   questions: Questions,
   instants: readonly string[],

@@ -19,8 +19,8 @@ import { defaultMaxLate, judgeSeries, type Late, lateOf, silenceOf, silentUserDa
 import { endReasons, failedReason, type Reason, unmappedReason } from './trust.ts'
 
 /**
- * What is stale: the series of an endpoint and interval, the registry, the last run, which failed for a reason that
- * makes everything stale in time, or selected series that are never requested; the names are relied on by hooks.
+ * Stale data: the series of an endpoint and interval, the registry, the last run, which failed for a reason that makes
+ * everything stale in time, or selected series that are never requested; hooks depend on the names.
  */
 export type Stale =
   | (Pick<Late, 'metric' | 'interval' | 'series'> & { readonly late_seconds: number })
@@ -40,14 +40,14 @@ const isSameLine = (late: Late, other: Late): boolean =>
 /** Something upstream that a person has to look at: in points, or in records of the registry. */
 export type UpstreamDifference = ReturnType<typeof listViolations>[number] | ListedFinding
 
-/** What they are judged by. */
+/** Inputs by which alarms are judged. */
 interface AlarmsInput extends MetricsProvider {
   readonly now: Instant
 }
 
 /**
- * What the last runs are reasons for; windows that failed by an outage that has a name are no second alarm. A watch
- * requests again within minutes: what fails there becomes an alarm when points are late.
+ * Finds the reasons from the last runs; windows that failed by an outage that has a name are no second alarm. A watch
+ * requests again within minutes: its failures become an alarm when points are late.
  */
 function runReasons(
   ledger: Ledger,
@@ -61,7 +61,7 @@ function runReasons(
   return [...ends, ...failedReason(count, most, since, check.maxFailed).filter(({ word }) => word !== null)]
 }
 
-/** What a person may want to be woken for; reads no points, and of the registry only what verifies found. */
+/** Collects the alarms that may wake a person; reads no points, and of the registry only what verifies found. */
 export async function alarmsOf(ledger: Ledger, input: AlarmsInput) {
   const { catalogue, settings, now } = input
   const { check } = settings
@@ -73,7 +73,7 @@ export async function alarmsOf(ledger: Ledger, input: AlarmsInput) {
   const reasons = runReasons(ledger, coverage, check)
   const isExplained = reasons.some(({ kind }) => kind !== 'held_back')
   const { late: all, stopped } = lateOf(judged, check, defaultMaxLate(ledger, check))
-  // What a failed run explains is no second alarm, unless a limit of the configuration says so.
+  // Series that a failed run explains are no second alarm, unless a limit of the configuration requires it.
   const behind = all.filter(({ metric }) => !isExplained || lateFor(check, metric) !== null)
   const late: readonly Stale[] = [
     ...behind.map(staleOf),
@@ -90,7 +90,7 @@ export async function alarmsOf(ledger: Ledger, input: AlarmsInput) {
   return {
     version,
     synthetic: provider?.synthetic ?? false,
-    /** What differs upstream or is refused, and nobody has acknowledged. */
+    /** Differences upstream, and refused data, that were not acknowledged. */
     violations: [...violations.filter(isOpenViolation), ...findings],
     stale: [
       ...late,
@@ -102,7 +102,7 @@ export async function alarmsOf(ledger: Ledger, input: AlarmsInput) {
   }
 }
 
-/** What a person may want to be woken for. */
+/** Alarms that may wake a person. */
 interface Alarms {
   readonly violations: readonly UpstreamDifference[]
   readonly stale: readonly Stale[]
@@ -113,13 +113,13 @@ const recordedShape = z.object({ violations: z.array(z.string()), stale: z.array
 /** Names of the alarms that were reported and last. Derived from the shape that reads them. */
 type ReportedAlarms = z.infer<typeof recordedShape>
 
-/** What has been told of this lake and lasts, by whatever job; null where nothing ever was, or cannot be read. */
+/** Reads the lasting alarms that any job has reported of this lake; null if none ever was, or they cannot be read. */
 async function readTold(root: string) {
   const text = await textOf(inLake(root, places.alarms))
   return (text === undefined ? undefined : recordedShape.safeParse(jsonOf(text)).data) ?? null
 }
 
-/** The name under which `alarms.json` remembers it. */
+/** Returns the name under which `alarms.json` remembers stale data. */
 export function staleName(stale: Stale): string {
   if ('registry' in stale) return 'registry'
   if (!('kind' in stale)) return `${stale.metric} ${stale.interval}`
@@ -128,8 +128,8 @@ export function staleName(stale: Stale): string {
 }
 
 /**
- * What of the alarms nobody was told yet; from now on it counts as told, until it is over. What stood `before` the job
- * began is no news of a lake of which nothing was ever told. One at a time.
+ * Selects the alarms that were not reported yet; from now on they count as reported, until they are over. Differences
+ * that existed `before` the job began are no news of a lake of which nothing was ever reported. One at a time.
  */
 export async function newAlarms(root: string, { violations, stale }: Alarms, before: readonly UpstreamDifference[]) {
   const reported = await readTold(root)

@@ -428,9 +428,9 @@ export async function readStatusFacts(
 /** The end of a run as scripts read it. */
 export interface RunEnd {
   readonly job: string
-  /** When the run began, RFC 3339. */
+  /** Time when the run began, RFC 3339. */
   readonly at: string
-  /** Why it ended early; null where it did not. */
+  /** Reason why it ended early; null if it did not. */
   readonly stopped_by: string | null
   readonly exit_code: number | null
 }
@@ -443,7 +443,7 @@ export interface LastEnds {
   readonly held_back: RunEnd | null
 }
 
-/** Reads how the last runs ended that asked a provider. */
+/** Reads the ends of the last runs that contacted a provider. */
 export function lastEndsOf(ledger: Ledger): LastEnds {
   const endOf = (end: StoredRunEnd | null): RunEnd | null => {
     if (end === null) return null
@@ -453,17 +453,17 @@ export function lastEndsOf(ledger: Ledger): LastEnds {
   return { fetch: endOf(lastFetchEnd(ledger)), held_back: endOf(heldBackSnapshot(ledger)) }
 }
 
-/** What verifies found in the registry; null where a file of it cannot be read, which other checks report. */
+/** Lists the findings of verifies in the registry; null if a file of it cannot be read, which other checks report. */
 export async function findingsIfReadable(ledger: Ledger): Promise<readonly ListedFinding[] | null> {
   return await listFindings(ledger, null).catch(() => null)
 }
 
-/** Windows to which no usable answer came, those of refusals aside. */
+/** Windows without a usable answer, apart from refusals. */
 interface FailedWindows {
   readonly count: number
   /** The most frequent reason. */
   readonly most: string | null
-  /** When the oldest of them was requested, RFC 3339. */
+  /** Time when the oldest of them was requested, RFC 3339. */
   readonly since: string | null
 }
 
@@ -494,12 +494,15 @@ export async function readUnmapped(ledger: Ledger, { settings, catalogue }: Metr
   return { series, words: series === 0 ? null : unmappedInWords(names), remedy: mappingRemedy(names) }
 }
 
-/** What was spent since this UTC day began. */
+/** Sums the credits spent since this UTC day began. */
 function creditsOf(ledger: Ledger, now: Instant): number {
   return requestTotals(ledger, (floor(now, '24h') + day) * 1_000_000).day_credits
 }
 
-/** A damaged file takes this judgement away, not the status that has to say so. */
+/**
+ * Reads the stored arrivals; null if they are too many, or a file is damaged: that removes this judgement, not the
+ * status that must report it.
+ */
 async function arrivalsFor(ledger: Ledger, input: StatusInput, points: number): Promise<StoredArrivals[] | null> {
   if (!(input.arrivals ?? points <= fewPoints)) return null
   return await storedArrivals(ledger, input.catalogue, () => true).catch(() => null)
@@ -517,7 +520,7 @@ function rulesOf(arrivalsByRule: readonly StoredArrivals[]): RuleCounts {
   }
 }
 
-/** Who answered, as the lake wrote it down; null while nothing is committed. */
+/** Returns the provider recorded in the lake; null while nothing is committed. */
 function who({ provider }: Head): ProviderFacts {
   const metrics = provider?.metrics ?? null
   const registry = provider?.registry ?? null
@@ -545,7 +548,7 @@ function countCoverage(series: readonly SeriesStanding[]): CoverageCounts {
   return { ...counts, share: share(counts.held, counts.due), verified_share: share(counts.verified, counts.held) }
 }
 
-/** How many intervals the windows hold. */
+/** Counts the intervals in the windows. */
 function countIn(windows: readonly Window[], interval: Interval): number {
   let total = 0
   for (const window of windows) total += count(window.since, window.until, interval)
@@ -553,8 +556,8 @@ function countIn(windows: readonly Window[], interval: Interval): number {
 }
 
 /**
- * How far the newest points of these series are from what is due, and how long the most overdue unasked one has been
- * due.
+ * Counts the series by the state of their newest points, and measures how long the most overdue unrequested one has
+ * been due.
  */
 export function countFresh(series: readonly SeriesStanding[]): FreshnessCounts {
   const counts = { fresh: 0, pending: 0, behind: 0, stopped: 0, overdue_seconds: 0 }
@@ -565,7 +568,9 @@ export function countFresh(series: readonly SeriesStanding[]): FreshnessCounts {
   return counts
 }
 
-/** Series that have points and are refused now (with their windows and the first refusal), and withdrawn ones. */
+/**
+ * Counts series that have points and are refused now (with their windows and the first refusal), and withdrawn ones.
+ */
 function refusedOf(all: readonly ListedRefusal[]): RefusedCounts {
   const now = all.filter(({ withdrawn }) => !withdrawn)
   const withdrawnSeries = all.filter(({ withdrawn }) => withdrawn)
@@ -588,7 +593,7 @@ function lostUserData(coverage: ReadonlyMap<string, readonly CoverageRow[]>): st
 
 const isOpen = ({ listed }: ListedRefusal): boolean => listed.acknowledged_at === null
 
-/** Since when there is the oldest of what is counted: its `t` of gaps, else when it was seen. RFC 3339. */
+/** Finds the age of the oldest counted case: its `t` for gaps, else when it was seen. RFC 3339. */
 function oldestOf(
   ledger: Ledger,
   coverage: ReadonlyMap<string, readonly CoverageRow[]>,
@@ -616,7 +621,8 @@ function oldestOf(
 }
 
 /**
- * What runs planned and did not ask, as far as it is selected now: what is on record, and what killed ones left over.
+ * Lists the windows that runs planned and did not request, as far as they are selected now: those on record, and those
+ * that killed runs left over.
  */
 async function notAskedOf(
   ledger: Ledger,
@@ -625,7 +631,7 @@ async function notAskedOf(
   running: readonly string[],
 ): Promise<NotAskedCounts> {
   const notRequested = [...coverage.values()].flat().filter(({ state }) => state === 'not requested')
-  // Of a run that is at work nobody knows yet what it leaves over.
+  // For a running job it is not known yet what it leaves over.
   const atWork = running.includes('metrics') ? runAtWork(ledger) : null
   const killed = pendingSelections(ledger, input.now, atWork).since
   const asks = killed === null ? [] : await pendingAsks(ledger, input, input.now, atWork)
@@ -647,11 +653,12 @@ function verifiedOf(ledger: Ledger): VerifiedFact {
   return { ...counts, last_at: last_at === null ? null : formatMillis(last_at) }
 }
 
-/** The locks that jobs hold while they are at work; a backup holds that of `publish`. */
+/** Locks of running jobs; a backup takes that of `publish`. */
 export const jobLocks = ['metrics', 'registry', 'verify', 'watch', 'publish', 'pull'] as const
 
 /**
- * The jobs at work now. A lock is only touched where somebody once said his name, so that no starting job is disturbed.
+ * Lists the jobs at work now. A lock is only touched if a job once wrote its name there, so that no starting job is
+ * disturbed.
  */
 async function runningJobs(root: string): Promise<string[]> {
   const running: string[] = []
@@ -659,7 +666,7 @@ async function runningJobs(root: string): Promise<string[]> {
   return running
 }
 
-/** In a folder that cannot be written nobody is at work. */
+/** Whether a job is running; in a folder that cannot be written there is none. */
 function isHeld(root: string, api: string): boolean {
   try {
     return !isFree(root, api)
@@ -668,10 +675,7 @@ function isHeld(root: string, api: string): boolean {
   }
 }
 
-/**
- * Of what was lost with files: how many months of series were observed again, and of how many points; `waiting`: not
- * yet.
- */
+/** Counts the months of series that were lost with files and observed again, and their points; `waiting`: not yet. */
 function countAgain(months: readonly ObservedAgain[]): ObservedAgainCounts {
   const again = months.filter(({ at }) => at !== null)
   const points = again.reduce((sum, observed) => sum + (observed.points ?? 0), 0)
@@ -720,7 +724,7 @@ export function runFact(run: StoredRun): RunFact {
   }
 }
 
-/** What a plan or a summary tells of a cost, else what the run does; null where nobody says. */
+/** Reads the cost of a run from its plan or summary, else from the run itself; null if neither has it. */
 function costIn(facts: Json, run?: StoredRun): RunCost {
   const knownFacts: { readonly [key: string]: unknown } =
     typeof facts === 'object' && facts !== null ? { ...facts } : {}
@@ -732,8 +736,8 @@ function costIn(facts: Json, run?: StoredRun): RunCost {
 }
 
 /**
- * The longest window without points that has points on both sides, and the series that begin later than they were asked
- * for.
+ * Finds the longest window without points that has points on both sides, and the series that begin later than they were
+ * requested for.
  */
 function holesIn(coverage: ReadonlyMap<string, readonly CoverageRow[]>): HolesFact {
   const gaps = [...coverage].flatMap(([id, rows]) => {

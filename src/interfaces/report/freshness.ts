@@ -13,32 +13,32 @@ import { intersect, type Window } from '../../base/windows.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 
 /**
- * How far the newest points of a series are from what the rule makes due now: all of it is held; asked since it became
- * due, not there yet; due, and not asked since; asked in vain for longer than the endpoint's tolerance, as of the last
- * request.
+ * Freshness of the newest points of a series against those due now by the rule: all of them are stored; requested since
+ * the next became due, not there yet; due, and not requested since; requested in vain for longer than the endpoint's
+ * tolerance, as of the last request.
  */
 type Freshness = 'fresh' | 'pending' | 'behind' | 'stopped'
 
-/** One series against what the rule makes due now. */
+/** Standing of one series against what is due now by the rule. */
 export interface SeriesStanding {
   readonly metric: string
   readonly interval: Interval
   readonly points: number
   readonly newest: Instant | null
-  /** From the first point to the newest interval that is due; null for a series without points. */
+  /** Window from the first point to the newest interval that is due; null for a series without points. */
   readonly due: Window | null
-  /** Where points are held, and where answers failed, within the due range. */
+  /** Windows of stored points, and of failed answers, within the due range. */
   readonly held: readonly Window[]
   readonly failed: readonly Window[]
   /** Whether its next point was requested, and the answer failed. */
   readonly failing: boolean
-  /** Where what is held was asked again with the same answer. */
+  /** Windows in which stored points were requested again with the same answer. */
   readonly verified: readonly Window[]
   /** Null for a series without points, and for one that was withdrawn or is no longer selected. */
   readonly fresh: Freshness | null
-  /** For how long its next point has been due without being asked for, in seconds. */
+  /** Seconds for which its next point has been due without being requested. */
   readonly overdue: number
-  /** For how long its next point has been due, whether or not it was asked for, in seconds. */
+  /** Seconds for which its next point has been due, whether or not it was requested. */
   readonly late: number
 }
 
@@ -122,7 +122,7 @@ function judge(
   }
 }
 
-/** Whether the point after the newest stored one is due, and if so what the provider said when it was asked. */
+/** Judges whether the point after the newest stored one is due, and if so by the provider's answer to the request. */
 function freshness(
   reached: Instant,
   interval: Interval,
@@ -138,12 +138,13 @@ function freshness(
   if (unasked >= horizon && answer !== undefined)
     return { fresh: late > patience ? 'stopped' : 'pending', overdue: 0, late }
   const overdue = Math.max(0, now - dueAt(endpoint, unasked, interval))
-  // What had stopped when it was last requested does not resume because one more point is due before the next run.
+  // A series that had stopped when it was last requested does not resume because one more point is due before the next
+  // run.
   const stopped = answer !== undefined && unasked > reached && answer.asked_at - due > patience
   return { fresh: stopped ? 'stopped' : 'behind', overdue, late }
 }
 
-/** The end of the answers that follow on one another from an instant on: a failure is none, but for a refusal. */
+/** Finds the end of consecutive answers from an instant on: a failure is none, unless it is a refusal. */
 function lastAsked(rows: readonly CoverageRow[], from: Instant): Instant {
   let at = from
   for (const row of rows) {
@@ -157,14 +158,15 @@ function dueAt(endpoint: Endpoint | undefined, t: Instant, interval: Interval): 
   return endpoint ? availableAt(endpoint.rules[interval], t, interval) : end(t, interval)
 }
 
-/** How far back the rhythm of runs is read, from the last of them. */
+/** Seconds of runs from which their rhythm is read, back from the last of them. */
 const rhythmSpan = 14 * day
 /** Runs of fewer days than this show no rhythm yet. */
 const leastRhythmSpan = 1.5 * day
 
 /**
- * The usual pause between runs: the second longest of two weeks, so that a single outage is no habit, and neither is a
- * burst of runs of one day. The `least` newest runs count however old they are. Null while there are too few of them.
+ * Computes the usual pause between runs: the second longest of two weeks, so that a single outage is no habit, and
+ * neither is a burst of runs of one day. The `least` newest runs count however old they are. Null while there are too
+ * few of them.
  */
 export function rhythmOf(instants: readonly Instant[], least = 0): number | null {
   const last = instants.at(-1)
@@ -175,13 +177,13 @@ export function rhythmOf(instants: readonly Instant[], least = 0): number | null
   return last - (recent[0] ?? last) < leastRhythmSpan ? null : second
 }
 
-/** No outage of minutes wakes anybody. */
+/** Seconds added to every limit, so that an outage of minutes raises no alarm. */
 const margin = hour
 
 /**
- * How long a point may be due without being requested where `check.max_late` says nothing (seconds): until the next run
- * of the schedule has had time for it. Where the configuration names none, it is the lake's own rhythm; a watch asks at
- * once. Until a rhythm is learnt, it is the documented one of a run a day.
+ * Computes how long a point may be due without being requested if `check.max_late` is not set (seconds): until the next
+ * run of the schedule has had time for it. If the configuration has none, it is the lake's own rhythm; a watch requests
+ * at once. Until a rhythm is learnt, it is the documented one of a run a day.
  */
 export function defaultMaxLate(ledger: Ledger, { schedule }: Pick<Check, 'schedule'>): number {
   if (schedule !== null) return schedule + margin
@@ -194,21 +196,21 @@ export interface Late {
   readonly metric: string
   readonly interval: Interval
   readonly series: number
-  /** How many of them were requested, and every answer failed. */
+  /** Number of them that were requested and got only failures. */
   readonly inVain: number
-  /** For how long the one that is furthest behind has been due. */
+  /** Seconds for which the one that is furthest behind has been due. */
   readonly seconds: number
 }
 
-/** What is late, and what was asked for in vain for longer than its endpoint's tolerance. */
+/** Late series, and those requested in vain for longer than their endpoint's tolerance. */
 export interface LateSeries {
   readonly late: readonly Late[]
   readonly stopped: readonly Late[]
 }
 
 /**
- * What is late: beyond the limit for its path, or, where there is none, due for longer than `maxLate` (seconds) without
- * an answer. What was asked for in vain for too long has stopped where no limit says more. Hooks, `status`, its page,
+ * Finds late series: beyond the limit for their path, or, without one, due for longer than `maxLate` (seconds) without
+ * an answer. Series requested in vain for too long have stopped, unless a limit allows more. Hooks, `status`, its page,
  * `--check` and `/healthz` judge by this alone.
  */
 export function lateOf(series: readonly SeriesStanding[], check: Pick<Check, 'maxLate'>, maxLate: number): LateSeries {
@@ -233,17 +235,17 @@ export function lateOf(series: readonly SeriesStanding[], check: Pick<Check, 'ma
 /** User data of a metric that no longer come as they used to. */
 export interface SilentUserData {
   readonly metric: string
-  /** When something new came last, and how long the pauses before were. */
+  /** Time of the last addition, and the length of the pauses before. */
   readonly last: Instant
   readonly rhythm: number
 }
 
-/** Monthly and quarterly imports show their rhythm by so many of them. */
+/** Minimum imports that show the rhythm of monthly and quarterly ones. */
 const fewImports = 4
 
 /**
- * Metrics of user data whose last news is older than half again the usual pause between imports with news, and than a
- * limit for their path allows.
+ * Finds metrics of user data whose last news is older than half again the usual pause between imports with news, and
+ * than a limit for their path allows.
  */
 export function silentUserData(ledger: Ledger, check: Pick<Check, 'maxLate'>, now: Instant): SilentUserData[] {
   return [...importArrivals(ledger)].flatMap(([metric, arrivals]) => {
@@ -256,15 +258,15 @@ export function silentUserData(ledger: Ledger, check: Pick<Check, 'maxLate'>, no
   })
 }
 
-/** When the registry was requested last, as text. */
+/** Times of the last requests to the registry, as text. */
 interface RegistryTimes {
-  /** The last poll of the feed that came to its tail; null if there is none. */
+  /** Last poll of the feed that came to its tail; null if there is none. */
   readonly feed_at: string | null
   /** Date of the last snapshot; null if there is none. */
   readonly last_snapshot: string | null
 }
 
-/** For how long the registry was not polled, in seconds; 0 where it never was. */
+/** Computes the seconds for which the registry was not polled; 0 if it never was. */
 export function silenceOf({ feed_at, last_snapshot }: RegistryTimes, now: Instant) {
   const last = feed_at ?? last_snapshot
   return last === null ? 0 : now - instantOf(last)

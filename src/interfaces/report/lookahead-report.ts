@@ -7,7 +7,7 @@ const byWeight: readonly ItemVerdict[] = ['leak', 'undecided', 'not checked', 'c
 /** Characters of a reason that a row of the table shows. */
 const shownReason = 96
 
-/** The report for people: a table, the leaks as sentences, and the counts. */
+/** Formats the report for people: a table, the leaks as sentences, and the counts. */
 export function reportText(report: ResearchReport): string {
   const sorted = report.items.toSorted((a, b) => byWeight.indexOf(a.verdict) - byWeight.indexOf(b.verdict))
   const rows = sorted.map((item) => [item.verdict, placeText(item), shorten(remark(item))])
@@ -33,7 +33,7 @@ function shorten(text: string): string {
   return line.length <= shownReason ? line : `${line.slice(0, shownReason - 1)}…`
 }
 
-/** `12 items: 1 leak, 9 clean, 2 skipped; 8 verdicts from the cache`. */
+/** Formats the counts: `12 items: 1 leak, 9 clean, 2 skipped; 8 verdicts from the cache`. */
 function countsText({ items, counts, cached }: ResearchReport): string {
   const counted = byWeight
     .filter((verdict) => counts[verdict] > 0)
@@ -46,7 +46,9 @@ function countText(verdict: ItemVerdict, count: number): string {
   return verdict === 'leak' ? several(count, 'leak') : `${count} ${verdict}`
 }
 
-/** The findings as annotations of a GitHub workflow: a leak is an error, an item without a verdict a warning. */
+/**
+ * Formats the findings as annotations of a GitHub workflow: a leak is an error, an item without a verdict a warning.
+ */
 export function annotationText({ items }: ResearchReport): string {
   return items
     .flatMap((item) => {
@@ -61,26 +63,26 @@ export function annotationText({ items }: ResearchReport): string {
 
 const isOpen = ({ verdict }: JudgedItem): boolean => verdict === 'undecided' || verdict === 'not checked'
 
-/** What was found, in one or two sentences. */
+/** Describes a finding in one or two sentences. */
 function findingText({ name, reason, leak }: JudgedItem): string {
   const text = [leak, reason].filter((part) => part !== null).join('\n')
   return `${name === null ? '' : `${name}: `}${text}`
 }
 
-/** A path as GitHub writes it, relative to the repository. */
+/** Converts a path to GitHub's form, relative to the repository. */
 const slashed = (file: string): string => file.replaceAll('\\', '/').replace(/^\.\//, '')
 
-/** The message of a workflow command: what would end it is escaped. */
+/** Escapes the message of a workflow command. */
 function message(text: string): string {
   return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
 }
 
-/** A property of a workflow command. */
+/** Escapes a property of a workflow command. */
 function property(text: string): string {
   return message(text).replaceAll(':', '%3A').replaceAll(',', '%2C')
 }
 
-/** The report as a JUnit file: a leak is a failure, an item without a verdict an error. */
+/** Formats the report as a JUnit file: a leak is a failure, an item without a verdict an error. */
 export function junitText({ items, counts }: ResearchReport): string {
   const open = counts.undecided + counts['not checked']
   const totals = `tests="${items.length}" failures="${counts.leak}" errors="${open}" skipped="${counts.skipped}"`
@@ -112,7 +114,7 @@ function outcomeXml(item: JudgedItem): string {
   return `<${element} type="${verdict}" message="${xml(text ?? '')}">${xml(findingText(item))}</${element}>`
 }
 
-/** Text as XML 1.0 may hold it. */
+/** Escapes a text for XML 1.0. */
 function xml(text: string): string {
   const signs: Readonly<Record<string, string>> = {
     '&': '&amp;',

@@ -7,7 +7,7 @@ import type { JudgedStanding, LakeStanding } from './status.ts'
 type Labels = Readonly<Record<string, string>>
 type Sample = readonly [labels: Labels, value: number | null]
 
-/** One metric: all its samples stand together under one head. */
+/** Metric: all its samples are together under one head. */
 interface Family {
   readonly name: string
   readonly help: string
@@ -15,8 +15,8 @@ interface Family {
 }
 
 /**
- * The standing of a lake in the text format of Prometheus; what nobody knows has no sample. `creditsPerDay`: what a
- * watch may spend.
+ * Formats the standing of a lake in the text format of Prometheus; an unknown value has no sample. `creditsPerDay`:
+ * what a watch may spend.
  */
 export function metricsText(
   { standing, series, arrivals }: JudgedStanding,
@@ -146,7 +146,7 @@ function ofAsking(
   ]
 }
 
-/** By endpoint and interval: how many series are in each state, and how overdue the worst is. */
+/** Builds metrics by endpoint and interval: how many series are in each state, and how overdue the worst is. */
 function ofSeries(series: readonly SeriesStanding[]): Family[] {
   const groups = Map.groupBy(series, ({ metric, interval }) => `${metric} ${interval}`)
   const labelled = [...groups.values()].flatMap((standings) =>

@@ -66,7 +66,7 @@ export interface EndpointFacts {
   readonly lag: EndpointLag | null
 }
 
-/** An endpoint that was requested and of which nothing is stored. */
+/** Endpoint that was requested and of which nothing is stored. */
 export interface SilentEndpoint extends Pick<CoverageRow, 'state' | 'reason'> {
   readonly metric: string
 }
@@ -96,7 +96,7 @@ export interface ViolationFact {
   readonly acknowledged: string | null
   /** Whether the provider has reverted it. */
   readonly reverted: boolean
-  /** When it was found, Unix seconds. */
+  /** Time when it was found, Unix seconds. */
   readonly offeredAt: number
 }
 
@@ -143,7 +143,7 @@ export interface StatusPage {
   readonly stampsAt: string | null
 }
 
-/** Everything that the status page shows, from the ledger and the live files. */
+/** Reads everything that the status page shows, from the ledger and the live files. */
 export async function readStatusPage(
   ledger: Ledger,
   input: StatusInput,
@@ -194,7 +194,7 @@ interface FileFacts extends LagFacts {
 
 /** Lags of arrivals. */
 interface LagFacts {
-  /** By path. */
+  /** Lags by path. */
   readonly lags: ReadonlyMap<string, EndpointLag>
   readonly bins: readonly LagBin[]
 }
@@ -232,7 +232,7 @@ function endpointRows(series: readonly SeriesStanding[], frame: Frame): Endpoint
     )
 }
 
-/** By month, from the first one on: intervals due, held, and in failed windows; beside that freshness and lag. */
+/** Counts by month, from the first one on: intervals due, stored, and in failed windows; with freshness and lag. */
 function endpointRow(metric: string, standings: readonly SeriesStanding[], frame: Frame): EndpointFacts {
   const { overdue_seconds: overdue, ...fresh } = countFresh(standings)
   const byMonth = { due: zeros(frame.months), held: zeros(frame.months), failed: zeros(frame.months) }
@@ -270,7 +270,7 @@ function addByMonth(
 
 const zeros = (length: number): number[] => Array.from({ length }, () => 0)
 
-/** Endpoints that were asked and of which nothing is stored. */
+/** Lists endpoints that were requested and of which nothing is stored. */
 function silentOf(ledger: Ledger, series: readonly SeriesStanding[]): SilentEndpoint[] {
   const heard = new Set(series.filter((standing) => standing.due !== null).map((standing) => standing.metric))
   const coverage = loadCoverage(ledger)
@@ -286,9 +286,9 @@ function silentOf(ledger: Ledger, series: readonly SeriesStanding[]): SilentEndp
 const nowhere = { t: null as number | null, interval: null as string | null }
 
 /**
- * Stored values that the provider contradicts, and records of the registry, which have no t nor interval: the newest
- * first. `acknowledged` is why somebody did. What later answers no longer show, or a later state of the record has
- * settled, is past.
+ * Lists stored values that the provider contradicts, and records of the registry, which have no t nor interval: the
+ * newest first. `acknowledged` is the reason that was given. A violation that later answers no longer show, or that a
+ * later state of the record has resolved, is past.
  */
 function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): ViolationFact[] {
   const values = listViolations(ledger, { paths: null, assets: null })
@@ -325,7 +325,7 @@ function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): Viola
     .toReversed()
 }
 
-/** What its note says. */
+/** Reads the facts of a stamp from its note. */
 function stampFact({ id, version, at, path, detail }: ReturnType<typeof storedStamps>[number]): StampFact {
   const { rows, verdict } = z
     .object({ rows: z.number().nullable().catch(null), verdict: stampVerdict.nullable().catch(null) })
@@ -344,11 +344,11 @@ export interface EndpointLag {
   /** The lag that the rule allows, in seconds; null where the catalogue has no rule for it. */
   readonly rule: number | null
   readonly basis: string
-  /** How many points came later than the rule says. */
+  /** Number of points that came later than by the rule. */
   readonly late: number
 }
 
-/** An endpoint stored in several intervals shows the one of which most arrivals are known. */
+/** Measures the lags of endpoints; one stored in several intervals shows the one with most known arrivals. */
 function lagsOf(storedArrivals: readonly StoredArrivals[], now: Instant): LagFacts {
   const lags = new Map<string, EndpointLag>()
   const bars = new Map<number, number>()
@@ -362,11 +362,11 @@ function lagsOf(storedArrivals: readonly StoredArrivals[], now: Instant): LagFac
     lags.set(endpoint.path, { points, ...knownLags, rule: lagOf(rule, interval, now), basis: rule.basis, late })
   }
   const bins = [...bars].toSorted(([left], [other]) => left - other)
-  // Each bar holds lags divided by the rule's, from one ratio to the next on a logarithmic scale.
+  // Each bar counts lags divided by the rule's, from one ratio to the next on a logarithmic scale.
   return { lags, bins: bins.map(([bar, points]) => ({ from: 10 ** (bar / 12), to: 10 ** ((bar + 1) / 12), points })) }
 }
 
-/** The rule as seconds after the end of an interval; a clock time counts from the interval's own length. */
+/** Converts the rule to seconds after the end of an interval; a clock time counts from the interval's own length. */
 function lagOf(rule: Rule, interval: Interval, now: Instant): number {
   const start = floor(now, '24h')
   return availableAt([{ ...rule, until: null }], start, interval) - end(start, interval)

@@ -34,11 +34,11 @@ export async function readStanding(ledger: Ledger, input: StatusInput): Promise<
   return { standing: { ...facts, trust: trustOf(reasons), reasons }, ...from }
 }
 
-/** How many live files are not where they should be, or not as long; the bytes themselves are not read. */
+/** Counts the live files that are not in their place, or have a wrong length; the bytes themselves are not read. */
 async function damagedFiles(ledger: Ledger): Promise<number> {
   let damaged = 0
   const live = new Map(liveFiles(ledger).map((file) => [file.path, file]))
-  // A vacuum that is at work meanwhile says what goes before it takes that away.
+  // A vacuum that is at work meanwhile records what it removes before it does so.
   for (const file of live.values())
     if ((await bytesProblem(ledger.root, file, false)) && isOnDisk(ledger, file.path)) damaged++
   return damaged
@@ -59,16 +59,17 @@ function lateCount(ledger: Ledger, series: readonly SeriesStanding[], { settings
 const checkCodes = { integrity: 4, stale: 6, look: 6 } as const
 const gravest = ['integrity', 'stale', 'look'] as const
 
-/** What is judged: the reasons that are no mere remark, the gravest first. */
+/** Selects the reasons that count for the verdict: those that are no mere remark, the gravest first. */
 export function judgedReasons(reasons: readonly Reason[]): readonly Reason[] {
   return gravest.flatMap((word) => reasons.filter((reason) => reason.word === word))
 }
 
-/** Remarks that are told all the same: data that are missing. */
+/** Remarks that are shown all the same: missing data. */
 const missing: readonly ReasonKind[] = ['gaps', 'begins']
 
 /**
- * The judgement: a line for each kind of reason, the gravest first, with the command to type; one where all is well.
+ * Formats the judgement: a line for each kind of reason, the gravest first, with the command to type; one if all is
+ * well.
  */
 export function check(standing: LakeStanding): { readonly lines: readonly string[]; readonly code: number } {
   const judged = judgedReasons(standing.reasons)

@@ -48,23 +48,23 @@ export interface Reason {
   readonly next: string | null
 }
 
-/** How many series are late. */
+/** Number of late series. */
 export interface LateCount {
   readonly series: number
-  /** How many of them were requested, and every answer failed. */
+  /** Number of them that were requested and got only failures. */
   readonly inVain: number
-  /** For how long the latest of them has been due. */
+  /** Seconds for which the latest of them has been due. */
   readonly seconds: number
   readonly stopped: number
 }
 
-/** What is judged beside the facts: what is still well, and how many series are late by it. */
+/** Limits by which the facts are judged: what is still well, and how many series are late by it. */
 interface TrustLimits {
   readonly check: Check
   readonly late: LateCount
 }
 
-/** Why the lake should not be trusted blindly now, the weightiest first. */
+/** Lists the reasons not to trust the lake blindly now, the weightiest first. */
 export function reasonsOf(facts: StatusFacts, now: Instant, { check, late }: TrustLimits): Reason[] {
   if (facts.version === 0)
     return [
@@ -91,7 +91,7 @@ export function reasonsOf(facts: StatusFacts, now: Instant, { check, late }: Tru
   ]
   const { mirror_of: source } = facts
   if (source === null) return reasons
-  // What writes is for the lake that it came from.
+  // A command that writes is for the lake that it came from.
   return reasons.map((reason) =>
     elsewhere.test(reason.next ?? '') ? { ...reason, next: `pitlake pull ${source}` } : reason,
   )
@@ -99,7 +99,7 @@ export function reasonsOf(facts: StatusFacts, now: Instant, { check, late }: Tru
 
 const elsewhere = /^pitlake (?:fetch|verify|registry|doctor)\b/
 
-/** The weightiest reason decides. */
+/** Decides by the weightiest reason. */
 export function trustOf(reasons: readonly Reason[]): Trust {
   if (reasons.some((reason) => reason.level === 'no')) return 'no'
   return reasons.some((reason) => reason.level === 'look') ? 'look' : 'yes'
@@ -111,7 +111,7 @@ interface VerdictLimit {
   readonly next: string
 }
 
-/** Limits of a good verdict, each on its own: what was not verified, and what stands against single points. */
+/** Lists the limits of a good verdict, each on its own: what was not verified, and what contradicts single points. */
 export function verdictLimits({
   violations,
   coverage,
@@ -151,7 +151,7 @@ function damage({ files_damaged }: StatusFacts): Reason[] {
 /** Subject, number and age of a reason. */
 type ReasonSubject = Pick<Reason, 'kind' | 'count' | 'since'>
 
-/** What wants a look; where it is within what is tolerated it is only said. */
+/** Builds a reason to look; a mere note if it is within what is tolerated. */
 function look(about: ReasonSubject, word: CheckWord, text: string, next: string, tolerated = false): Reason {
   return tolerated ? note(about, text, next) : { ...about, level: 'look', word, text, next }
 }
@@ -162,10 +162,10 @@ function note(about: ReasonSubject, text: string, next: string | null): Reason {
 
 const list = 'pitlake violations list'
 
-/** The command that brings user data: only its owner knows the files. */
+/** Returns the command that imports user data again: only its owner knows the files. */
 const importAgain = (metric: string): string => `pitlake import FILE --as ${metric.slice(ownPrefix.length)}`
 
-/** What ended the last fetch that running it again cannot mend. */
+/** Reasons for the end of the last fetch that running it again cannot correct. */
 const fetchEnds: Readonly<Record<string, Pick<Reason, 'kind' | 'text' | 'next'>>> = {
   unauthorised: {
     kind: 'key',
@@ -189,7 +189,7 @@ function lastFetch({ fetch }: LastEnds): Reason[] {
   return end === undefined ? [] : [look(reasonAbout(end.kind, 1, fetch?.at), 'look', end.text, end.next ?? '')]
 }
 
-/** A snapshot of the registry that waits for a person. */
+/** Finds a snapshot of the registry that waits for a person. */
 function heldBack({ held_back: end }: LastEnds): Reason[] {
   if (end === null) return []
   const text = 'a snapshot of the registry is held back, because too many records would be gone at once'
@@ -197,12 +197,12 @@ function heldBack({ held_back: end }: LastEnds): Reason[] {
   return [look(reasonAbout('held_back', 1, end.at), 'integrity', text, next)]
 }
 
-/** What the ends of the last runs are reasons for; hooks report the same. */
+/** Lists the reasons in the ends of the last runs; hooks report the same. */
 export function endReasons(ends: LastEnds): Reason[] {
   return [...heldBack(ends), ...lastFetch(ends)]
 }
 
-/** What does not arrive though nobody asks a provider for it, or asks and is content. */
+/** Lists data that do not arrive although no provider is requested for them, or one answers without fault. */
 function arrivals({ user_data: silent, unmapped }: StatusFacts): Reason[] {
   const found: Reason[] = []
   const [first] = silent
@@ -215,7 +215,7 @@ function arrivals({ user_data: silent, unmapped }: StatusFacts): Reason[] {
   return [...found, ...unmappedReason(unmapped)]
 }
 
-/** Selected series that are never requested; hooks report the same. */
+/** Finds selected series that are never requested; hooks report the same. */
 export function unmappedReason({ series, words, remedy }: UnmappedSeries): Reason[] {
   return words === null ? [] : [look(reasonAbout('unmapped', series), 'look', words, remedy ?? 'pitlake plan')]
 }
@@ -310,11 +310,11 @@ function freshness(
   return reasons
 }
 
-/** What brings failed windows, and the command that shows why they failed. */
+/** Query that lists failed windows, and the commands that request them again and list them. */
 const failedQuery = `"FROM coverage WHERE state = 'failed'"`
 const failedNext = `the next pitlake fetch requests them again, and pitlake sql ${failedQuery} lists them`
 
-/** Holes of so many points are told where any number of them is tolerated. */
+/** Minimum points of a gap that is reported even if any number of them is tolerated. */
 const longHole = 10
 
 function holes({ gaps, oldest, holes: { longest, later, begins } }: StatusFacts, { maxGaps }: Check): Reason[] {
@@ -337,7 +337,7 @@ function holes({ gaps, oldest, holes: { longest, later, begins } }: StatusFacts,
   return [...reasons, look(reasonAbout('gaps', gaps, oldest.gaps), 'look', text, "pitlake sql 'FROM gaps'")]
 }
 
-/** A registry that was followed once and is no longer. */
+/** Finds a registry that was followed once and is no longer. */
 function polled(facts: StatusFacts, now: Instant, maxFeedAge: number): Reason[] {
   const silent = silenceOf(facts.registry, now)
   if (silent <= Math.min(day, maxFeedAge)) return []
@@ -346,7 +346,7 @@ function polled(facts: StatusFacts, now: Instant, maxFeedAge: number): Reason[] 
   return [look(about, 'stale', text, 'pitlake registry sync', silent <= maxFeedAge)]
 }
 
-/** Destinations that did not get, or did not keep, what was published there last. */
+/** Lists destinations that did not receive, or did not keep, what was published there last. */
 function reasonsOfCopies({ published }: StatusFacts): Reason[] {
   return published.flatMap(({ destination, at, exit_code, missing, changed }) => {
     const lostFiles = missing + changed
@@ -378,7 +378,7 @@ function remarks(facts: StatusFacts): Reason[] {
   const { contradicted = 0, imprecise = 0, imprecise_points: points = 0 } = facts.rules ?? {}
   const rules = (count: number): string => several(count, 'availability rule is', 'availability rules are')
   if (contradicted > 0) say('rules', contradicted, contradictedText(contradicted), 'pitlake audit availability')
-  // A point that tells computed_at has its own instant.
+  // A point with computed_at has its own instant.
   const early =
     points === 0 ? '' : `: ${several(points, 'point')} without computed_at may count as known minutes too early`
   if (imprecise > 0) say('rules', imprecise, `${rules(imprecise)} imprecise${early}`, 'pitlake audit availability')
@@ -391,7 +391,7 @@ function remarks(facts: StatusFacts): Reason[] {
   return reasons
 }
 
-/** A span as people say it: rounded to minutes, hours or days. */
+/** Formats a span as people say it: rounded to minutes, hours or days. */
 function roughly(seconds: number): string {
   if (seconds >= 2 * day) return `${Math.round(seconds / day)} days`
   if (seconds >= 2 * hour) return `${Math.round(seconds / hour)} h`

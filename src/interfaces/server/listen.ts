@@ -11,7 +11,7 @@ import { readStream } from '../../lake/store/files.ts'
 import { longestHead, longestQuestion } from './bounds.ts'
 import type { Asker } from './turns.ts'
 
-/** A file that is sent as an answer, and let go of afterwards. */
+/** File that is sent as an answer, and removed afterwards. */
 interface SentFile extends AsyncDisposable {
   readonly path: string
   readonly bytes: number
@@ -38,34 +38,34 @@ export interface HttpQuestion extends Asker {
 /** Handlers of the server by path. */
 export type Routes = Readonly<Record<string, (question: HttpQuestion) => Promise<HttpResponse>>>
 
-/** How readers are let in. */
+/** Conditions under which readers are admitted. */
 interface Manner {
   /** Maximum number at once; further connections are closed. */
   readonly readers: number
-  /** The paths that also take a POST; where there are some, an answer may be long in the making. */
+  /** Paths that also take a POST; if there are some, an answer may take long. */
   readonly posts: readonly string[]
-  /** The paths to which other sites may link; `/` where nothing is said. */
+  /** Paths to which other sites may link; `/` by default. */
   readonly linked?: readonly string[]
-  /** The paths without data, which are shown to whoever knows no token, too. */
+  /** Paths without data, which are shown without a token, too. */
   readonly free?: readonly string[]
 }
 
 /** A page and some numbers are looked at by few. */
 const few: Manner = { readers: 32, posts: [] }
-/** How long the server waits for its readers, in milliseconds. */
+/** Milliseconds that the server waits for its readers. */
 interface Patience {
-  /** For a whole head. */
+  /** Milliseconds for a whole head. */
   readonly head: number
-  /** For a head and the whole body after it. */
+  /** Milliseconds for a head and the whole body after it. */
   readonly body: number
-  /** For a part of an answer to be taken. */
+  /** Milliseconds for a part of an answer to be taken. */
   readonly answer: number
 }
 
 const usualPatience: Patience = { head: 5000, body: 30_000, answer: 30_000 }
 /** The part of the places that the connections of one address may take. */
 const addressShare = 3 / 4
-/** So many bodies of the longest are read and thrown away of one that is longer, so that its client hears why. */
+/** Number of longest bodies that are read and thrown away of one that is longer, so that its client gets the reason. */
 const thrownAway = 64
 
 /** Address at which a server listens. */
@@ -76,7 +76,7 @@ export interface ListenAddress {
   readonly port: number
 }
 
-/** Reads `--listen`; off loopback only where a token is set. */
+/** Reads `--listen`; off loopback only if a token is set. */
 export function listenAt(text: string, { token }: Pick<Settings, 'token'>): ListenAddress {
   const [, host = '', digits = ''] = /^([\w.:-]+|\[[\da-fA-F:.]+\]):(\d{1,5})$/.exec(text) ?? []
   const port = Number(digits)
@@ -92,7 +92,7 @@ export function listenAt(text: string, { token }: Pick<Settings, 'token'>): List
   return { host: new URL(url).hostname.replace(/^\[|\]$/g, ''), port }
 }
 
-/** Opens the door; an address that cannot be had is a mistake of the call. */
+/** Opens the server; an address that is not available is a mistake of the call. */
 export async function listen(
   { host, port }: ListenAddress,
   settings: Readers,
@@ -139,7 +139,7 @@ export async function listen(
  * Keeps one client from taking every connection. Connections beyond the places are closed. The last place, and a place
  * beyond the share of an address, are made free again by closing the oldest connection without a whole request: for the
  * last place that of the address with most of them. A client that sends half a head, half a body or nothing loses its
- * place to one that asks.
+ * place to one with a request.
  */
 function boundConnections(server: Server, places: number): void {
   server.maxConnections = places
@@ -176,7 +176,8 @@ function boundConnections(server: Server, places: number): void {
 }
 
 /**
- * The client behind a connection: its address, of IPv6 the network of 64 bits, in which one machine has many addresses.
+ * Identifies the client behind a connection: its address, of IPv6 the network of 64 bits, in which one machine has many
+ * addresses.
  */
 export function clientOf({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>): string {
   const plain = remoteAddress.replace(/^::ffff:(?=[\d.]+$)/i, '')
@@ -195,7 +196,7 @@ const portRefusals: Readonly<Record<string, string>> = {
   EACCES: 'a port that this user may not take',
 }
 
-/** Aborted when the reader goes away before it has its answer. */
+/** Returns a signal that aborts when the reader goes away before it has its answer. */
 function goneOf(response: ServerResponse): AbortSignal {
   const closing = new AbortController()
   response.once('close', () => {
@@ -205,8 +206,9 @@ function goneOf(response: ServerResponse): AbortSignal {
 }
 
 /**
- * Whether this reader may read. Without a token only who asks this machine by its own name, and no page of another: a
- * page in a browser that was told that a name of its own is 127.0.0.1 asks under that name.
+ * Whether this reader may read. Without a token only requests that address this machine by its own name are allowed,
+ * and none from a page of another site: a page in a browser that was made to believe that its own name is 127.0.0.1
+ * sends requests under that name.
  */
 function allows({ headers }: IncomingMessage, url: URL | null, token: string | null): boolean {
   const { host, origin, authorization = '' } = headers
@@ -215,15 +217,13 @@ function allows({ headers }: IncomingMessage, url: URL | null, token: string | n
   return shown !== null && timingSafeEqual(digest(shown), digest(token))
 }
 
-/**
- * The header in which a program names itself, so that it shares the places of its address by turns with others there.
- */
+/** Header in which a program names itself, so that it alternates with others at the places of its address. */
 export const programHeader = 'pitlake-client'
 
 const isOwnName = (host: string): boolean => URL.canParse(`http://${host}`) && isLoopback(`http://${host}`)
 const isOwnOrigin = (origin: string): boolean => URL.canParse(origin) && isLoopback(origin)
 
-/** Where a browser may say that a question comes from; the page of the lake is all that other sites may link to. */
+/** Origins that a browser may report for a question; other sites may link only to the page of the lake. */
 const ownSites: readonly unknown[] = ['same-origin', 'none']
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
@@ -273,7 +273,7 @@ async function answerTo(
   }
 }
 
-/** What is said of a request that Node does not read, by its code. */
+/** Answers to requests that Node does not read, by its code. */
 const headRefusals: Readonly<Record<string, readonly [status: string, words: string]>> = {
   HPE_HEADER_OVERFLOW: [
     '431 Request Header Fields Too Large',
@@ -299,7 +299,7 @@ function refuseHead({ code = '' }: NodeJS.ErrnoException, socket: Duplex): void 
   })
 }
 
-/** The body of a request as text, if it is not too long. */
+/** Reads the body of a request as text, if it is not too long. */
 async function bodyOf(request: IncomingMessage): Promise<string> {
   const parts: Buffer[] = []
   let bytes = 0
@@ -335,7 +335,7 @@ async function send(
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
     ...(status === 401 && { 'www-authenticate': 'Bearer' }),
-    // What was not read of a body is not read for the next question.
+    // The unread part of a body is not read for the next question.
     ...(!request.complete && { connection: 'close' }),
     ...headers,
   })

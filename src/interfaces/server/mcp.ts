@@ -11,14 +11,14 @@ import type { Tool } from './tools.ts'
 import { isObject } from '../../base/json.ts'
 import type { OptionFact, OptionKind, Options } from '../../query/options.ts'
 
-/** What an agent finds behind the door. */
+/** Inputs of the server for agents. */
 interface McpInput {
   readonly tools: readonly Tool[]
   readonly version: string
   readonly secrets: readonly string[]
   readonly input: Readable
   readonly output: Writable
-  /** Told what went wrong with the connection itself. */
+  /** Reports problems of the connection itself. */
   readonly note: (text: string) => void
 }
 
@@ -89,7 +89,7 @@ interface DocsPage {
 /** Records of choices are for those who change the program. */
 const hiddenFolders = new Set(['decisions'])
 
-/** The pages of a folder and of the folders in it, with their headings. */
+/** Lists the pages of a folder and of the folders in it, with their headings. */
 async function pagesIn(folder: string): Promise<DocsPage[]> {
   const entries = await entriesIn(folder)
   const folders = entries.filter((entry) => entry.isDirectory() && !hiddenFolders.has(entry.name))
@@ -109,8 +109,8 @@ async function pagesIn(folder: string): Promise<DocsPage[]> {
 }
 
 /**
- * A table of options as a schema for agents. It lets everything through: what does not fit is refused by whoever reads
- * the options, in the words of every other door.
+ * Converts a table of options to a schema for agents. It lets everything through: the code that reads the options
+ * refuses what does not fit, in the words of every other interface.
  */
 function schemaOf(table: Options) {
   const properties = Object.entries(table).map(([name, fact]) => [

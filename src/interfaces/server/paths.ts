@@ -18,12 +18,12 @@ import { refusalIn, thrownBy } from './refusal.ts'
 import { lookaheadOptions, lookaheadTool } from './tools.ts'
 import type { Asker } from './turns.ts'
 
-/** What the paths answer from. */
+/** Inputs of the paths. */
 interface PathsInput {
   readonly desk: Desk
   /** A folder for answers on their way. */
   readonly scratch: string
-  /** A name that nobody else takes. */
+  /** Draws a name that is not in use. */
   readonly draw: () => string
 }
 
@@ -35,7 +35,7 @@ export type PathAnswer = Omit<HttpResponse, 'body'> & {
 /** Handlers by path. */
 type Paths = Readonly<Record<string, (question: HttpQuestion) => Promise<PathAnswer>>>
 
-/** The paths that there are. */
+/** Paths of the server. */
 export const pathNames: readonly string[] = ['/query', '/panel', '/metrics', '/lookahead', '/explain']
 /** The paths that also take a POST. */
 export const posts: readonly string[] = ['/query', '/panel', '/lookahead', '/explain']
@@ -104,7 +104,10 @@ export function pathsOf(input: PathsInput): Paths {
   }
 }
 
-/** Why a result that this lake stamped is another one now; the file is proved to be one before its query runs. */
+/**
+ * Explains why a result that this lake stamped is different now; the file is proved to be a stamped one before its
+ * query runs.
+ */
 async function explained({ desk, scratch, draw }: PathsInput, result: string, asker: Asker): Promise<string> {
   const { wall, folder } = desk.means
   if (wall !== undefined)
@@ -117,7 +120,7 @@ async function explained({ desk, scratch, draw }: PathsInput, result: string, as
     })
     return jsonText({ ...told, from: { version: from.version }, to: { version: to.version } })
   } catch (error) {
-    // Where things lie here is nobody's, and what is wrong with the file is whose it is to mend.
+    // Paths of this machine stay hidden, and what is wrong with the file is for its owner to correct.
     const { kind, complaints } = refusalIn(error)
     const text = jsonText(complaints).replaceAll(path, 'the result').replaceAll(folder, 'the lake')
     throw thrownBy({ kind: kind === 'integrity' ? 'usage' : kind, complaints: jsonOf(text) as typeof complaints })
@@ -126,7 +129,7 @@ async function explained({ desk, scratch, draw }: PathsInput, result: string, as
   }
 }
 
-/** What was asked as one record: the address, and a body that is a JSON object, or SQL. */
+/** Reads a question as one record: the address, and a body that is a JSON object, or SQL. */
 async function readValues(question: HttpQuestion, table: Options): Promise<Readonly<Record<string, unknown>>> {
   const named = fromAddress(question.query)
   if (question.method !== 'POST') return named
@@ -138,24 +141,24 @@ async function readValues(question: HttpQuestion, table: Options): Promise<Reado
   return both(table, named, parsed)
 }
 
-/** Which of two values was meant nobody knows. */
+/** Refuses a value that is given twice: it is unknown which was meant. */
 function once(name: string | undefined): void {
   if (name !== undefined) throw usage(name, { expected: 'one value', got: 'several' })
 }
 
-/** What stands in the address and what in the body; in both only where it is the same. */
+/** Merges the values of the address and of the body; a value in both must be the same. */
 function both(table: Options, named: Readonly<Record<string, unknown>>, body: Readonly<Record<string, unknown>>) {
   once(Object.keys(named).find((name) => Object.hasOwn(body, name) && !saysSame(table, name, named[name], body[name])))
   return { ...named, ...body }
 }
 
-/** The parts of an address. */
+/** Reads the parameters of an address. */
 function fromAddress(query: URLSearchParams): Readonly<Record<string, unknown>> {
   once([...query.keys()].find((name) => query.getAll(name).length > 1))
   return Object.fromEntries(query)
 }
 
-/** The form that is named, else the one that is liked best of those that there are. */
+/** Chooses the named format, else the one that the client prefers of those that exist. */
 function formOf({ headers }: HttpQuestion, named: Format | undefined): Format {
   if (named !== undefined) return named
   const liked = (headers.accept ?? '*/*')
@@ -206,7 +209,7 @@ function headersOf(facts: LakeFacts, sql: string, rows: number, notes: readonly 
     text === '' || text.length > roomy ? {} : { [name]: text }
   return {
     'pitlake-lake': facts.lake,
-    // Behind a limit neither is told of a later commit.
+    // Behind a limit neither reveals a later commit.
     ...(facts.version !== null && { 'pitlake-version': String(facts.version) }),
     ...(facts.digest !== null && { 'pitlake-digest': facts.digest }),
     'pitlake-synthetic': String(facts.synthetic),

@@ -1,12 +1,12 @@
 import { LakeError } from '../../base/errors.ts'
 import { thrownBy, type ToldRefusal, unopenedLake } from './refusal.ts'
 
-/** What a process is told: a question, or that nobody waits for its answer any more. */
+/** Message to a process: a question, or that its answer is no longer wanted. */
 export type AnswererCall<Question> =
   | { readonly id: number; readonly question: Question }
   | { readonly id: number; readonly gone: true }
 
-/** What it says: of itself, or of a question, the turn of which begins before it has an answer. */
+/** Message of a process: about itself, or about a question, whose turn begins before it has an answer. */
 export type WorkerMessage<Answer> =
   | { readonly ready: unknown }
   | { readonly failed: ToldRefusal }
@@ -17,7 +17,7 @@ export type WorkerMessage<Answer> =
   | { readonly id: number; readonly answer: Answer }
   | { readonly id: number; readonly refused: ToldRefusal }
 
-/** A process as whoever keeps it sees it. */
+/** Process as its keeper sees it. */
 interface Process<Question> {
   readonly send: (message: AnswererCall<Question>) => void
   /** Ends it, whatever it is at. */
@@ -30,13 +30,13 @@ export type StartWorker<Question, Answer> = (
   ended: (how: string) => void,
 ) => Process<Question>
 
-/** How long the turn of a question may take, in seconds and as that was said. */
+/** Time limit of a question, in seconds and as it was given. */
 interface TurnLimit {
   readonly seconds: number
   readonly told: string
 }
 
-/** What reaches an answerer from the outside world. */
+/** Dependencies of an answerer on the outside world. */
 interface AnswererDeps<Question, Answer> {
   readonly start: StartWorker<Question, Answer>
   /** Ends early, without an error, when the signal is aborted. */
@@ -47,10 +47,12 @@ interface AnswererDeps<Question, Answer> {
 
 /** Milliseconds that a cancelled query has to end: the engine hears a cancel between chunks only. */
 const grace = 2000
-/** So often a question is asked of a new process where the one before was ended because of another's. */
+/** Maximum times that a question is begun, if that of another client ends the process each time. */
 const mostLost = 5
 
-/** Why a process is no more, and whether it ended by itself: then one of the questions under way may have ended it. */
+/**
+ * Reason why a process ended, and whether it ended by itself: then one of the questions under way may have ended it.
+ */
 interface Loss {
   readonly why: string
   readonly byItself: boolean
@@ -59,7 +61,7 @@ interface Loss {
 /** A question without an answer yet. */
 interface PendingQuestion<Answer> {
   begun: boolean
-  /** Why nobody waits any more; it is told when the process lets go of it. */
+  /** Reason why the answer is no longer wanted; the client gets it when the process drops the question. */
   over: LakeError | undefined
   /** Aborted when its time no longer counts. */
   clock: AbortController
@@ -75,22 +77,22 @@ type Outcome<Answer> =
 interface WorkerState<Question, Answer> {
   readonly process: Process<Question>
   readonly asked: Map<number, PendingQuestion<Answer>>
-  /** What it says of itself, or why it never answered. */
+  /** Report of the process about itself, or why it never answered. */
   readonly opened: PromiseWithResolvers<Outcome<unknown>>
   ready: boolean
   lost: Loss | undefined
 }
 
 /**
- * A process that answers questions, kept warm, and replaced when it is lost: because a cancelled question did not end,
- * or because one took the process with it. A question is a read, so those of others are asked again. Of the questions
- * at work in a process that ended by itself each is then asked alone: the one that ends another is refused.
+ * Process that answers questions, kept warm, and replaced when it is lost: because a cancelled question did not end, or
+ * because one ended the process. A question is a read, so those of others are sent again. Of the questions at work in a
+ * process that ended by itself each is then sent alone: the one that ends another is refused.
  */
 export class Answerer<Question, Answer> implements AsyncDisposable {
   readonly #limit: TurnLimit
   readonly #deps: AnswererDeps<Question, Answer>
   #state: WorkerState<Question, Answer> | undefined
-  /** Until when questions are asked alone. */
+  /** Promise that settles when the last question that is sent alone has its outcome. */
   #alone: Promise<unknown> = Promise.resolve()
   #ended: Promise<void> = Promise.resolve()
   #stopped = false
@@ -103,14 +105,14 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     this.#deps = deps
   }
 
-  /** What a process says of itself once it can answer. */
+  /** Waits for the report of a process about itself, once it can answer. */
   async ready(): Promise<unknown> {
     const opened = await this.#workerState().opened.promise
     if ('answer' in opened) return opened.answer
     throw 'refused' in opened ? opened.refused : new LakeError('unexpected', { subject: opened.lost.why })
   }
 
-  /** Asks; whoever asked may go away. */
+  /** Sends a question; the client may go away. */
   async ask(question: Question, closed: AbortSignal): Promise<Answer> {
     let suspect = false
     for (let losses = 0; losses < mostLost; ) {
@@ -154,7 +156,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
   async #send(question: Question, closed: AbortSignal): Promise<Outcome<Answer>> {
     const state = this.#workerState()
     const opened = await state.opened.promise
-    // Whoever started it is told in whole why it did not open; who asks is not.
+    // The operator gets the full reason why it did not open; a client does not.
     if ('refused' in opened) return { refused: unopenedLake(opened.refused) }
     if ('lost' in opened) return opened
     if (closed.aborted || this.#stopped) return { refused: cancelled() }
@@ -207,7 +209,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     }
     if ('failed' in message) {
       const refused = thrownBy(message.failed)
-      // After the first one only clients ask; it is told here, then.
+      // After the first one only clients send questions; the reason is noted here, then.
       if (this.#wasReady) this.#deps.note(refused.message)
       state.opened.resolve({ refused })
       return this.#lose(state, { why: 'it did not open', byItself: false })
@@ -222,7 +224,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     pending.end({ refused: pending.over ?? thrownBy(message.refused) })
   }
 
-  /** From here on its time counts. */
+  /** Begins the time limit of a question. */
   #begin(worker: WorkerState<Question, Answer>, id: number, pending: PendingQuestion<Answer>): void {
     pending.begun = true
     if (pending.over !== undefined) return this.#watch(worker, pending)
@@ -246,7 +248,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     if (pending.begun) this.#watch(worker, pending)
   }
 
-  /** Has a cancelled question end, or the process: nothing else stops a single call of a function in the engine. */
+  /** Ends a cancelled question, or the process: nothing else stops a single call of a function in the engine. */
   #watch(worker: WorkerState<Question, Answer>, pending: PendingQuestion<Answer>): void {
     void this.#after(grace, pending, () =>
       this.#lose(worker, { why: 'a cancelled query did not end by itself', byItself: false }),
@@ -261,7 +263,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     if (!signal.aborted) what()
   }
 
-  /** Ends a process and begins the next one; what was asked of it is told that it is lost. */
+  /** Ends a process and begins the next one; its open questions are rejected as lost. */
   #lose(state: WorkerState<Question, Answer>, loss: Loss): void {
     if (state.lost !== undefined) return
     state.lost = loss

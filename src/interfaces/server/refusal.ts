@@ -3,13 +3,13 @@ import { codeOf } from '../../lake/store/disk.ts'
 import { refusal } from '../../query/refusal.ts'
 import type { HttpResponse } from './listen.ts'
 
-/** A refusal on its way from one process to another. */
+/** Refusal in transfer from one process to another. */
 export interface ToldRefusal {
   readonly kind: ErrorKind
   readonly complaints: readonly Complaint[]
 }
 
-/** What was thrown as data; what caused it stays where it was thrown. */
+/** Converts an error to data; its cause stays in the process that threw it. */
 export function refusalIn(error: unknown): ToldRefusal {
   const { kind, complaints } =
     error instanceof LakeError
@@ -18,10 +18,13 @@ export function refusalIn(error: unknown): ToldRefusal {
   return { kind, complaints: complaints.map(({ subject, expected, got, next }) => ({ subject, expected, got, next })) }
 }
 
-/** An error of the engine that nobody has put into words of ours. */
+/** Error of the engine that was not put into our words. */
 const ofEngine = /^[A-Z]\w*(?: \w+)* Error: /
 
-/** The refusal for a client of an interface, in words of ours also if something failed that is not the query itself. */
+/**
+ * Builds the refusal for a client of an interface, in our own words also if something failed that is not the query
+ * itself.
+ */
 export function reportedRefusal(error: unknown): ToldRefusal {
   if (['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? ''))
     return refusalIn(
@@ -38,8 +41,8 @@ export function reportedRefusal(error: unknown): ToldRefusal {
 export const thrownBy = ({ kind, complaints }: ToldRefusal): LakeError => new LakeError(kind as 'usage', complaints)
 
 /**
- * The refusal for clients of a lake that cannot be opened: the reason, with its paths, is for whoever runs the server.
- * A cancel and a lack of memory or disk tell nothing of the lake, and stay as they are.
+ * Builds the refusal for clients of a lake that cannot be opened: the reason, with its paths, is for the operator of
+ * the server. A cancel and a lack of memory or disk reveal nothing of the lake, and stay as they are.
  */
 export function unopenedLake(error: unknown): LakeError {
   const refusal = reportedRefusal(error)
@@ -63,7 +66,7 @@ const statuses = {
   unexpected: 500,
 }
 
-/** A refusal over HTTP. */
+/** Builds a refusal over HTTP. */
 export function refusedOverHttp(error: unknown): HttpResponse {
   const { message, kind } = thrownBy(reportedRefusal(error))
   return { status: statuses[kind], type: 'text/plain', body: `${message}\n` }

@@ -10,10 +10,10 @@ import { judgeQuestion, type JudgedQuestion, type Question } from '../../query/q
 import type { Desk, LakeFacts, Seat } from './session-manager.ts'
 import type { Asker } from './turns.ts'
 
-/** How much of an answer is told at once. */
+/** Maximum size of a page of an answer. */
 interface PageLimits {
   readonly rows: number
-  /** How many bytes the text of the rows may have beside what else the page tells. */
+  /** Returns the bytes that the text of the rows may have in addition to the rest of the page. */
   readonly room: (page: AnswerPage) => number
 }
 
@@ -23,14 +23,14 @@ export interface AnswerPage {
   readonly sql: string
   readonly columns: readonly { readonly name: string; readonly type: string }[]
   readonly rows: readonly string[]
-  /** Asks for what follows, of the same version; null at the end. */
+  /** Cursor for the next page, of the same version; null at the end. */
   readonly cursor: string | null
   readonly notes: readonly Note[]
 }
 
 /** Bytes of the text of a page, and so of the values of a row: agents read into what they keep in mind. */
 export const pageBytes = 20_000
-/** So many answers are kept open for what is still to be asked of them, and so long, in milliseconds. */
+/** Maximum number of answers that are kept open for their next pages, and their time, in milliseconds. */
 const mostOpen = 8
 const patience = 600_000
 
@@ -39,7 +39,7 @@ interface OpenAnswer {
   /** The question as JSON text. */
   readonly question: string
   readonly judged: JudgedQuestion
-  /** Session that gives the answer. */
+  /** Session that returns the answer. */
   readonly seat: Seat
   readonly answer: ResultLines
   /** Rows that were read and not returned yet, a JSON text each. */
@@ -48,22 +48,21 @@ interface OpenAnswer {
   told: number
   /** Number of the next page, from 1. */
   page: number
-  /** When it was last used, milliseconds. */
+  /** Time when it was last used, milliseconds. */
   used: number
 }
 
-/** What reaches pages from the outside world. */
+/** Dependencies of pages on the outside world. */
 interface PagesDeps {
   /** Milliseconds that only go on. */
   readonly elapsed: () => number
-  /** A name that nobody guesses. */
+  /** Draws a name that cannot be guessed. */
   readonly draw: () => string
 }
 
 /**
- * Answers told page by page. An answer that goes on stays open with its session: what follows is of the same version
- * and in the same order, whatever is committed meanwhile. One that was put away is said to be over, never answered
- * anew.
+ * Answers in pages. An unfinished answer stays open with its session: the next page is of the same version and in the
+ * same order, even after further commits. One that was dropped is reported as over, never answered anew.
  */
 export class Pages implements Disposable {
   readonly #desk: Desk
@@ -75,7 +74,7 @@ export class Pages implements Disposable {
     this.#deps = deps
   }
 
-  /** The first page of an answer. */
+  /** Returns the first page of an answer. */
   async first(question: Question, limits: PageLimits, asker: Asker): Promise<AnswerPage> {
     return await this.#desk.turn(asker, async (run) => {
       const seat = await this.#desk.sit(question.knowledge)
@@ -83,7 +82,7 @@ export class Pages implements Disposable {
     })
   }
 
-  /** What follows, for whoever asks the same question with the cursor that came last. */
+  /** Returns the next page, for a client that sends the same question with the last cursor. */
   async next(question: Question, cursor: string, limits: PageLimits, asker: Asker): Promise<AnswerPage> {
     const [id = '', page = ''] = cursor.split('.')
     const open = this.#open.get(id)
@@ -131,7 +130,7 @@ export class Pages implements Disposable {
     open.page++
     open.used = this.#deps.elapsed()
     this.#open.set(id, open)
-    // An older version holds memory of its own: only the newest two are kept.
+    // An older version takes memory of its own: only the newest two are kept.
     const openings = [...new Set([...this.#open.values()].map(({ seat }) => seat.opening))].toSorted((a, b) => b - a)
     const oldest = openings[1] ?? openings[0] ?? 0
     for (const [other, { seat, used }] of this.#open)
@@ -158,7 +157,7 @@ async function begin(question: Question, seat: Seat, run: RunDeps): Promise<Open
 }
 
 /**
- * As many rows as may be told at once; at least one, or it is refused. What is left waits, so that it is known whether
+ * Takes as many rows as fit on a page; at least one, or it is refused. The rest waits, so that it is known whether
  * there is more.
  */
 async function take(
@@ -193,7 +192,7 @@ async function putAway({ answer, seat }: OpenAnswer): Promise<void> {
   try {
     await answer.lines.return(undefined)
   } catch {
-    // What it still had to say is asked for by nobody.
+    // The rest of its answer is no longer requested.
   } finally {
     seat[Symbol.dispose]()
   }
@@ -206,7 +205,7 @@ const short =
   typesOf(`BOOLEAN TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER UBIGINT HUGEINT UHUGEINT FLOAT
   DOUBLE DECIMAL DATE TIME TIMESTAMP TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS TIMESTAMP_TZ TIME_TZ INTERVAL UUID`)
 
-/** The statement, which fails at a row that is too long before anybody else holds it. */
+/** Builds the statement that fails at a row that is too long before any other code receives it. */
 function boundedRows({ text, columns }: Ready): string {
   const names = columns.map((_, k) => quoteName(`c${k}`))
   const long = names.filter((_, k) => !short.has(columns[k]?.type.typeId ?? -1))

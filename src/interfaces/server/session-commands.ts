@@ -8,7 +8,7 @@ import { endings, type Format, formatOf, formats, refuseFalseName } from '../../
 /** The state that the dot commands change. */
 export interface SessionState {
   engine: Engine
-  /** The timestamps that were set when a line was last asked for; null where none was. */
+  /** Timestamps that were set when a line was last requested; null if none was. */
   held: { readonly asOf: string | null; readonly observedAsOf: string | null }
   /** Whether a fatal error ended the engine, so that it answers nothing more. */
   isLost: boolean
@@ -23,7 +23,7 @@ export interface SessionState {
   quit: boolean
 }
 
-/** Runs one dot command and gives what it has to say. */
+/** Runs one dot command and returns its output. */
 export async function runDot(state: SessionState, line: string): Promise<string> {
   const [, name = '', rest = ''] = /^(\.\S*)\s*([\s\S]*)$/.exec(line.replace(/;\s*$/, '')) ?? []
   const argument = rest.trim().replace(/^'(.*)'$/s, '$1')
@@ -33,13 +33,13 @@ export async function runDot(state: SessionState, line: string): Promise<string>
   throw usage(name, { expected: 'a command of the session', got: name, next })
 }
 
-/** What a command has to say, if anything. */
+/** Function that runs a command and returns its output, if any. */
 type Run = (state: SessionState, argument: string) => string | void | Promise<string | void>
 /** A command of the session with what it takes and does, and what its argument may become. */
 type DotCommand = readonly [name: string, takes: string, about: string, run: Run, offers?: Offers]
 type Offers = (words: Vocabulary) => readonly string[]
 
-/** Of all names those that fit. */
+/** Builds the command that lists the names that fit a pattern. */
 const names =
   (offers: Offers): Run =>
   ({ words }, glob) => {
@@ -109,7 +109,7 @@ async function travel(name: 'as_of' | 'observed_as_of', { engine }: SessionState
   await setMoment(engine, name, argument === 'now' ? undefined : argument, `.${name}`)
 }
 
-/** The instant that a variable holds, as it was set; null while it is unset. */
+/** Reads the timestamp in a variable, as it was set; null while it is unset. */
 export async function sessionMoment(engine: Engine, name: 'as_of' | 'observed_as_of'): Promise<string | null> {
   const [row] = await engine.rows<{ held: string | null }>(
     `SELECT CAST(getvariable(${quote(name)}) AS VARCHAR) AS held`,
@@ -177,10 +177,10 @@ export async function readVocabulary(engine: Engine): Promise<Vocabulary> {
   }
 }
 
-/** What the word before the cursor may become, and that word; in the manner of `node:readline`. */
+/** Lists the completions of the word before the cursor, and that word; in the manner of `node:readline`. */
 export function complete(line: string, words: Vocabulary): [string[], string] {
   if (/^\s*\./.test(line)) return completeDot(line.trimStart(), words)
-  // What stands behind an opened quote that is not closed.
+  // Text after an opened quote that is not closed.
   const parts = line.split("'")
   if (parts.length % 2 === 0) return matching(parts.at(-1) ?? '', [...words.metrics, ...words.assets])
   const fragment = /[\w.]*$/.exec(line)?.[0] ?? ''

@@ -10,7 +10,7 @@ import { microsOf } from '../../base/time.ts'
 import { unopenedLake } from './refusal.ts'
 import { type Asker, Turns } from './turns.ts'
 
-/** Which lake answered, and where it stood: equal digests are equal lakes. */
+/** Identity and version of the lake that answered: equal digests are equal lakes. */
 export interface LakeFacts {
   readonly lake: string
   /** Number of the newest commit in the answer; null if that commit came after the limit of the server. */
@@ -21,25 +21,27 @@ export interface LakeFacts {
   readonly synthetic: boolean
 }
 
-/** A session of its own on one version of the lake, which stays that version for as long as it is held. */
+/** Session on one version of the lake, which stays that version until it is released. */
 export interface Seat extends Disposable {
   readonly engine: Engine
   readonly facts: LakeFacts
-  /** How many times this desk had opened the lake when it opened this version: later versions have larger numbers. */
+  /**
+   * Number of times that this session manager had opened the lake when it opened this version: later versions have
+   * larger numbers.
+   */
   readonly opening: number
 }
 
-/** What a desk may use. */
+/** Limits and options of a session manager. */
 export interface DeskMeans {
   readonly folder: string
-  /** Bytes that the process may hold. */
+  /** Maximum bytes of memory of the process. */
   readonly memory: number
-  /** How many bytes all sessions of a version together may spill to the disk. */
+  /** Maximum bytes that all sessions of a version together may spill to the disk. */
   readonly spill: number
   readonly threads?: number | undefined
   /**
-   * Whether what tells of the lake's own work (coverage, requests, versions …) stands where the lake does, not at
-   * `as_of`.
+   * Whether facts about the lake's own work (coverage, requests, versions …) are those of now, not those at `as_of`.
    */
   readonly ledgerNow: boolean
   /** The limit: nothing that was known later than at this timestamp is answered. */
@@ -56,21 +58,21 @@ export const lateSettings = ['backfill', 'registry_backfill'] as const
 /** One of these settings; derived, so that `lateSettings` is the one list of them. */
 export type LateSetting = (typeof lateSettings)[number]
 
-/** What reaches a desk from the outside world. */
+/** Dependencies of a session manager on the outside world. */
 interface DeskDeps {
   readonly sleep: (ms: number) => Promise<unknown>
-  /** A name that nobody guesses. */
+  /** Draws a name that cannot be guessed. */
   readonly draw: () => string
-  /** Told whose turn begins. */
+  /** Called when the turn of a question begins. */
   readonly begun: (gone: AbortSignal) => void
-  /** Told why the lake cannot be opened, once for each reason. */
+  /** Called with the reason why the lake cannot be opened, once for each reason. */
   readonly note: (words: string) => void
 }
 
 /** Number of questions answered at once, each on all cores; one thread of the system's pool is left for files. */
 const atOnce = 3
 
-/** What each of them has that writes Parquet, of what the session leaves. */
+/** Share of the memory, of what the session leaves, for each of them that writes Parquet. */
 export const writerPart: number = 1 / 2 / atOnce
 
 /** A version of the lake that is open for questions. */
@@ -79,7 +81,7 @@ interface OpenedVersion {
   readonly facts: LakeFacts
   readonly stamp: string
   readonly opening: number
-  /** Who holds it, the desk among them while it is the newest. */
+  /** Number of users, including the session manager while it is the newest. */
   users: number
 }
 
@@ -91,13 +93,13 @@ interface OpenedVersion {
 export class Desk {
   readonly means: DeskMeans
   readonly #deps: DeskDeps
-  /** What the views bear in every session of this desk. */
+  /** Mark of the views in every session of this session manager. */
   readonly #mark: string
   readonly #turns = new Turns(atOnce)
   readonly #opening = pLimit(1)
   #openedVersion: OpenedVersion | undefined
   #openings = 0
-  /** Why the lake could not be opened when that was last tried. */
+  /** Reason why the lake could not be opened at the last try. */
   #unopened = ''
 
   constructor(means: DeskMeans, deps: DeskDeps) {
@@ -106,7 +108,7 @@ export class Desk {
     this.#mark = `mark_${deps.draw()}${deps.draw()}`.replaceAll('-', '')
   }
 
-  /** Opens the newest version before anybody asks; what keeps it from that is told in whole. */
+  /** Opens the newest version before the first question; an error is reported in whole. */
   async begin(): Promise<void> {
     release(await this.#opening(async () => this.#newest()))
   }
@@ -135,7 +137,7 @@ export class Desk {
     })
   }
 
-  /** Does work when it is the client's turn; a client that goes away cancels it. */
+  /** Runs work when it is the client's turn; a client that goes away cancels it. */
   async turn<T>(asker: Asker, work: (run: RunDeps) => Promise<T>): Promise<T> {
     const { begun, sleep } = this.#deps
     const { closed: gone } = asker
@@ -145,12 +147,12 @@ export class Desk {
     })
   }
 
-  /** An engine of its own on the newest version. */
+  /** Opens a separate engine on the newest version. */
   async open(threads = this.means.threads): Promise<Engine> {
     return await this.#hiding(async () => await this.#openEngine(threads))
   }
 
-  /** Opens the lake for a client, who is not told why that fails. */
+  /** Opens the lake for a client, without revealing why that fails. */
   async #hiding<T>(work: () => Promise<T>): Promise<T> {
     try {
       const opened = await work()
@@ -185,7 +187,9 @@ export class Desk {
   }
 }
 
-/** Refuses what would show later facts behind the limit, unless whoever started the server has allowed it. */
+/**
+ * Refuses settings that would show later facts behind the limit, unless the operator of the server has allowed them.
+ */
 function refuseLate({ backfill, registryBackfill }: Knowledge, { limited, allowed }: DeskMeans): void {
   if (!limited) return
   const refuse = (name: LateSetting, expected: string, got: string): void => {
@@ -197,7 +201,7 @@ function refuseLate({ backfill, registryBackfill }: Knowledge, { limited, allowe
   if (registryBackfill === true) refuse('registry_backfill', 'false', 'true')
 }
 
-/** What may be known at a desk with a wall. */
+/** Limits the knowledge of a question to the as_of limit of a session manager. */
 function behind(knowledge: Knowledge, wall: string | undefined): Knowledge {
   const { asOf = wall } = knowledge
   if (asOf === undefined || wall === undefined) return knowledge
@@ -210,7 +214,7 @@ function release(opened: OpenedVersion): void {
   if (--opened.users === 0) opened.engine.close()
 }
 
-/** What changes when the views are made anew: they are put in their place as a whole. */
+/** Identifies the views in place: it changes when they are rebuilt, because they are replaced as a whole. */
 async function stampOf(folder: string): Promise<string> {
   const stats = await Promise.all(
     [places.database, places.script].map(async (place) => await statOf(inLake(folder, place))),
@@ -225,7 +229,7 @@ interface FactsRow extends Row {
   readonly digest: string | null
 }
 
-/** What answers tell of the lake: the views themselves keep back a commit that came after the limit. */
+/** Reads the facts of the lake for answers: the views themselves hide a commit that came after the limit. */
 async function factsOf(engine: Engine, folder: string, wall: string | undefined): Promise<LakeFacts> {
   try {
     // Variables belong to a connection: the sessions of the questions have their own.

@@ -34,7 +34,7 @@ import {
 } from '../../query/write.ts'
 import { several } from '../../base/figures.ts'
 
-/** What an interactive session talks to. */
+/** Dependencies of an interactive session. */
 interface SessionDeps {
   readonly input: Readable
   readonly output: Writable
@@ -45,13 +45,13 @@ interface SessionDeps {
   /** Milliseconds, for timing. */
   readonly now: () => number
   readonly sleep: (ms: number) => Promise<unknown>
-  /** Where the lines typed are kept; undefined keeps none. */
+  /** File with the typed lines; undefined keeps none. */
   readonly historyFile?: string | undefined
   /** Opens the lake once more, after a fatal error of DuckDB; without it the session cannot go on after one. */
   readonly reopen?: () => Promise<Engine>
 }
 
-/** A session at a prompt until `.quit` or the end of input; an error never ends it. */
+/** Runs a session at a prompt until `.quit` or the end of input; an error never ends it. */
 export async function runSession(engine: Engine, folder: string, deps: SessionDeps): Promise<void> {
   const words = await readVocabulary(engine)
   const usual = { format: 'table', rows: 0, timer: true, out: undefined, quit: false } as const
@@ -63,7 +63,7 @@ export async function runSession(engine: Engine, folder: string, deps: SessionDe
   try {
     await converse(state, desk, deps)
   } finally {
-    // The first one is closed by whoever opened it.
+    // The caller closes the first one, which it opened.
     if (state.engine !== engine) state.engine.close()
   }
 }
@@ -73,7 +73,7 @@ async function converse(state: SessionState, desk: Desk, deps: SessionDeps): Pro
   while (!state.quit) {
     if (pending === '') await readMoments(state)
     const sessionAsOf = pending === '' ? state.held.asOf : null
-    // The prompt tells the `as_of` in force, however it was set.
+    // The prompt shows the `as_of` in force, however it was set.
     const line = await desk.ask(
       pending !== '' ? '   ...> ' : sessionAsOf === null ? 'lake> ' : `lake @ ${sessionAsOf}> `,
     )
@@ -142,13 +142,13 @@ async function revive(state: SessionState, desk: Desk, { reopen }: SessionDeps):
   }
 }
 
-/** A command of the session; amid a statement only one that is spelt in full. */
+/** Whether a line is a command of the session; amid a statement only one that is spelt in full. */
 function isDot(line: string, pending: string): boolean {
   const [word = ''] = line.trim().split(/[\s;]/, 1)
   return word.startsWith('.') && (pending.trim() === '' || dotNames.includes(word))
 }
 
-/** Does work of which an error does not end the session; after a fatal one the next work has an engine anew. */
+/** Runs work whose errors do not end the session; after a fatal one the next work has a new engine. */
 async function shielded(
   state: SessionState,
   desk: Desk,
@@ -191,7 +191,7 @@ function tell(desk: Desk, notes: readonly Note[]): void {
   for (const text of noteTexts(notes, 'terminal')) desk.say(`note: ${text}\n`)
 }
 
-/** Gives what came of an answer, in words, and how much it told, unless somebody stopped it. */
+/** Writes an answer to a file; returns the result in words, and the size of the answer. */
 async function toFile(state: SessionState, ready: Ready, run: RunDeps) {
   const name = state.out ?? ''
   state.out = undefined
@@ -211,7 +211,7 @@ async function asText(state: SessionState, desk: Desk, ready: Ready, run: RunDep
   return { told: several(extent.rows, 'row'), extent }
 }
 
-/** Shows a table page by page; whoever has seen enough stops it, and what was not shown is not computed. */
+/** Shows a table page by page; a reader who has seen enough stops it, and the rest is not computed. */
 async function toScreen(state: SessionState, desk: Desk, deps: SessionDeps, ready: Ready, run: RunDeps) {
   let rows = 0
   let extent: Extent | undefined
@@ -237,11 +237,11 @@ const noMoments = { asOf: null, observedAsOf: null } as const
 
 const elapsed = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(2)} s`)
 
-/** What `ask` gives when Ctrl-C threw the line away. */
+/** Line that `ask` returns when Ctrl-C cancelled the input. */
 const cancelledLine = '\u0003'
 const historySize = 1000
 
-/** The place where a person types: lines come one by one, Ctrl-C cancels what runs. */
+/** Prompt of a person: lines come one by one, Ctrl-C cancels the running statement. */
 class Desk {
   readonly #deps: SessionDeps
   readonly #readline: Interface & { history?: string[] }
@@ -270,7 +270,7 @@ class Desk {
     this.#readline.on('SIGINT', () => this.#cancel())
   }
 
-  /** The next line; undefined at the end of input. */
+  /** Reads the next line; undefined at the end of input. */
   async ask(prompt: string): Promise<string | undefined> {
     const line = this.#lines.shift()
     if (line !== undefined) return line
@@ -284,14 +284,14 @@ class Desk {
     })
   }
 
-  /** Asks at the end of a page. */
+  /** Asks for a key at the end of a page. */
   async wantsMore(): Promise<boolean> {
     const line = await this.ask('-- Enter for more, q to stop --')
     this.#forget()
     return line !== undefined && line !== cancelledLine && !/^\s*q/i.test(line)
   }
 
-  /** Keeps what was typed, a statement of several lines as one entry. */
+  /** Keeps the typed text, a statement of several lines as one entry. */
   remember(entry: string): void {
     const { history } = this.#readline
     if (!this.#deps.terminal || history === undefined) return
@@ -308,18 +308,18 @@ class Desk {
       this.#saved = this.#saved.then(() => writePrivate(historyFile, text)).catch(() => undefined)
   }
 
-  /** A statement begins: Ctrl-C aborts the signal. */
+  /** Begins a statement: Ctrl-C aborts the signal. */
   working(): AbortSignal {
     this.#running = new AbortController()
     return this.#running.signal
   }
 
-  /** The statement is done. */
+  /** Ends the statement. */
   idle(): void {
     this.#running = undefined
   }
 
-  /** Words for the person at the prompt; nothing in them acts on the terminal. */
+  /** Writes words for the person at the prompt; nothing in them acts on the terminal. */
   say(text: string): void {
     this.#deps.output.write(visibleLines(text))
   }
@@ -360,12 +360,12 @@ class Desk {
   }
 }
 
-/** Rows that are laid out together: their widths agree, and more are fetched only when they are wanted. */
+/** Number of rows that are laid out together: their widths agree, and more are fetched only on demand. */
 const pageRows = 500
 
 /**
- * Runs a statement and lays its result out for a screen part by part; the next part is computed when it is asked for.
- * `filled` watches all parts until this one.
+ * Runs a statement and lays its result out for a screen part by part; the next part is computed on demand. `filled`
+ * watches all parts until this one.
  */
 async function* pages(engine: Engine, ready: Ready, width: number, deps: RunDeps) {
   const stream = await runCancellable(engine, ready.text, deps, async () => engine.stream(ready.text))

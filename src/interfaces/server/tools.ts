@@ -24,9 +24,9 @@ export interface Tool {
   readonly call: ToolCall
 }
 
-/** Rows of a page: as many as are told where nothing is said, and at most. */
+/** Rows of a page: the default, and the maximum. */
 const pageRows = { usual: 200, most: 2000 }
-/** Bytes of a page that its notes may take, and those that what stands before its rows may take without them. */
+/** Maximum bytes of a page for its notes, and for what precedes its rows, without the notes. */
 const noteBytes = 4000
 const headBytes = 10_000
 
@@ -38,18 +38,18 @@ const paging = {
   },
   show_sql: { kind: 'switch', about: 'tells the SQL that ran, too' },
 } as const satisfies Options
-/** Where an instant is mandatory, the answer holds only what was knowable at it. */
+/** Options with a mandatory `as_of`: the answer contains only what was knowable at it. */
 const timedOptions = { ...knowledgeOptions, as_of: { ...knowledgeOptions.as_of, required: true } } as const
 const sqlOption = { sql: { kind: 'text', about: 'one SELECT', required: true } } as const satisfies Options
 
-/** Asks for a page of an answer and gives its document; `beside` stands in its head. */
+/** Returns a page of an answer as a document; `beside` is added to its head. */
 type AskPage = (question: Question, paged: Paged, asker: Asker, beside?: object) => Promise<string>
 type Paged = ReadOptions<typeof paging>
 
-/** `standing` tells how the lake stands now, as `status --json` does. */
+/** Sources of the tools; `standing` reports the current state of the lake, as `status --json` does. */
 type ToolsFrom = { readonly desk: Desk; readonly pages: Pages; readonly standing: () => Promise<object> }
 
-/** The tools of a lake. Where rows are told an instant is mandatory: `as_of`, or `ts` in the decisions. */
+/** Builds the tools of a lake. If rows are returned an instant is mandatory: `as_of`, or `ts` in the decisions. */
 export function toolsOf({ desk, pages, standing }: ToolsFrom): readonly Tool[] {
   const page: AskPage = async (question, { rows = pageRows.usual, cursor, showSql = false }, asker, beside) => {
     const head = (page: AnswerPage): string => headOf(question, page, { ...beside, ...(showSql && { sql: page.sql }) })
@@ -58,7 +58,7 @@ export function toolsOf({ desk, pages, standing }: ToolsFrom): readonly Tool[] {
       cursor === undefined ? pages.first(question, limits, asker) : pages.next(question, cursor, limits, asker)
     const { rows: lines, cursor: next, notes } = await refusalText
     const tail = jsonText({ ...notesIn(notes), row_count: lines.length, cursor: next }).slice(1, -1)
-    // Its rows stand at the end, a line each.
+    // Its rows are at the end, a line each.
     return `${head(await refusalText)},${tail},"rows":[${lines.map((row) => `\n${row}`).join(',')}]}`
   }
   return [
@@ -144,7 +144,7 @@ function panelTool(page: AskPage): Tool {
   }
 }
 
-/** What lookahead is asked. */
+/** Options of lookahead. */
 export const lookaheadOptions = {
   ...sqlOption,
   ts: { kind: 'text', about: 'the column with the instant of each row (ts)' },
@@ -169,13 +169,13 @@ function tool<const Table extends Options>(
 
 const recordOf = (args: unknown): Readonly<Record<string, unknown>> => (isObject(args) ? args : {})
 
-/** What a page tells beside its notes and rows. */
+/** Builds the head of a page, without its notes and rows. */
 function headOf({ knowledge }: Question, { facts, columns }: AnswerPage, beside: object): string {
   const { asOf: as_of = null, observedAsOf: observed_as_of = null, ...settings } = knowledge
   return jsonText({ lake: facts, as_of, observed_as_of, ...settings, ...beside, columns }).slice(0, -1)
 }
 
-/** How many bytes are left for rows, whatever is still to be noted. */
+/** Computes the bytes that are left for rows, whatever the notes will be. */
 function roomBeside(head: string): number {
   const bytes = Buffer.byteLength(head)
   if (bytes <= headBytes) return pageBytes - noteBytes - bytes
@@ -183,7 +183,7 @@ function roomBeside(head: string): number {
   throw usage('the answer', { expected: `names of columns, and SQL, of ${headBytes} bytes`, got: `${bytes}`, next })
 }
 
-/** As many notes as there is room for, as words and as data. */
+/** Formats as many notes as there is room for, as words and as data. */
 function notesIn(all: readonly Note[]): object {
   const notes: { notes: string[]; noted: Note[] } = { notes: [], noted: [] }
   for (const note of all) {
@@ -196,8 +196,8 @@ function notesIn(all: readonly Note[]): object {
 }
 
 /**
- * A document that fits on a page: of its longest list half is left out, as often as is needed, and how much that is is
- * told.
+ * Shrinks a document to fit on a page: half of its longest list is left out, as often as is needed, and the number is
+ * stated.
  */
 function fitted(document: Readonly<Record<string, unknown>>): string {
   const all = jsonText(document)
@@ -239,7 +239,10 @@ async function unknown(desk: Desk, name: string) {
   return usage(name, { expected: 'a metric, a view or a macro', got: 'an unknown name', next })
 }
 
-/** Tells whether a query looks ahead; that needs the whole lake, which nobody has who stands behind a wall. */
+/**
+ * Builds the tool that judges whether a query looks ahead; that needs the whole lake, which is not available under an
+ * as_of limit.
+ */
 export const lookaheadTool = (desk: Desk): Tool =>
   tool(
     'lookahead',
@@ -258,7 +261,7 @@ async function lookahead(desk: Desk, options: ReadOptions<typeof lookaheadOption
     const { ts = 'ts', labels = [], cutoffs = 20 } = options
     const { sql } = await judgeQuestion({ sql: options.sql }, seat.engine, run)
     const proof = await proveNoLookahead(
-      // The settings of a seat are fixed: who asks for a number of threads gets an engine of its own.
+      // The settings of a seat are fixed: a question with a number of threads gets an engine of its own.
       async (threads) => (threads === undefined ? await seat.engine.session() : await desk.open(threads)),
       { sql, ts, labels, cutoffs, tolerance: 0, door: 'fields' },
       run,

@@ -1,12 +1,10 @@
 import { LakeError } from '../../base/errors.ts'
 
-/** Who waits for an answer. */
+/** Client that waits for an answer. */
 export interface Asker {
   /** The name under which places are shared: equal names are one client. */
   readonly client: string
-  /**
-   * The name that a program gives itself: programs of one client share its places by turns, and get no more than these.
-   */
+  /** Name that a program gives itself: programs of one client share its places by turns, and get no more than these. */
   readonly program?: string | undefined
   /** Aborted when the client no longer waits. */
   readonly closed: AbortSignal
@@ -20,8 +18,8 @@ interface Waiter {
 /**
  * Shares the places at which answers are made among clients. A free place goes to the waiting client that has the
  * fewest; among equals they take turns. The last free place is reserved for a client that has none: however many
- * questions one client sends, the first question of another does not wait for them. What a client gets is shared in the
- * same way among its programs, which name themselves: a name brings nobody a place that its client would not get.
+ * questions one client sends, the first question of another does not wait for them. The places of a client are shared
+ * in the same way among its programs, which name themselves: a name gains no place that its client would not get.
  */
 export class Turns {
   #free: number
@@ -41,7 +39,7 @@ export class Turns {
     this.#free = places
   }
 
-  /** Does the work once the client has a place; rejects as cancelled if it goes away before. */
+  /** Runs the work once the client has a place; rejects as cancelled if it goes away before. */
   async take<T>({ client, program = '', closed: gone }: Asker, work: () => Promise<T>): Promise<T> {
     await this.#admission(client, program, gone)
     try {
@@ -88,7 +86,7 @@ export class Turns {
     this.#admit()
   }
 
-  /** Gives free places away as long as a waiting client may have one. */
+  /** Assigns free places as long as a waiting client may have one. */
   #admit(): void {
     for (let client = this.#next(); client !== undefined; client = this.#next()) {
       const programs = this.#waiting.get(client) ?? new Map<string, Set<Waiter>>()
@@ -100,7 +98,7 @@ export class Turns {
       const [waiter] = waiters
       if (waiter === undefined) return
       waiters.delete(waiter)
-      // Both stand last now.
+      // Both are last now.
       programs.delete(program)
       if (waiters.size > 0) programs.set(program, waiters)
       this.#waiting.delete(client)
@@ -112,7 +110,7 @@ export class Turns {
     }
   }
 
-  /** The client that gets the next place; undefined if there is none for those that wait. */
+  /** Chooses the client that gets the next place; undefined if there is none for those that wait. */
   #next(): string | undefined {
     if (this.#free === 0) return undefined
     const reserved = this.#free === 1 && this.#places > 1
@@ -125,7 +123,7 @@ export class Turns {
   }
 }
 
-/** A program of a client, apart from those of the same name of other clients. */
+/** Names a program of a client, apart from those of the same name of other clients. */
 const nameOf = (client: string, program: string): string => JSON.stringify([client, program])
 
 /** Names by how many places they have; among equals in their order. */

@@ -24,31 +24,29 @@ import {
 } from './write.ts'
 import type { PublishedTable, TableGrowth } from './tables.ts'
 
-/**
- * What a publish changes in one table: files that it has brought to the destination, and files that leave the table.
- */
+/** Changes of a publish in one table: files added at the destination, and files that leave the table. */
 export interface TableChange {
   readonly add: readonly Add[]
   readonly leave: readonly Add[]
 }
 
-/** The versions between which a table is brought. */
+/** Versions from and to which a table is published. */
 interface Step {
   /** The lake version that it was published from last; undefined if nothing published counts any more. */
   readonly last: Mark | undefined
   readonly now: Mark
 }
 
-/** A table with its columns as they are now, and what the destination holds of it. */
+/** Table with its current columns, and its state at the destination. */
 export interface Target {
   readonly table: PublishedTable
   readonly columns: readonly PublishedColumn[]
   readonly state: TableState
-  /** Files of it that are not there as they were brought: what stood in them is brought again. */
+  /** Files of it that are missing or changed at the destination: their rows are published again. */
   readonly lost: ReadonlySet<string>
 }
 
-/** Brings what a table lacks to the destination; undefined where it lacks nothing. */
+/** Publishes what a table lacks at the destination; undefined if it lacks nothing. */
 export async function changeOf(writing: Writing, target: Target, step: Step): Promise<TableChange | undefined> {
   const { growth } = target.table
   if (!growth) return await rewritten(writing, target)
@@ -66,7 +64,7 @@ export async function changeOf(writing: Writing, target: Target, step: Step): Pr
 const openTags: Texts = { part: 'open' }
 const isOpen = ({ tags }: Add): boolean => tags['part'] === openTags['part']
 
-/** What came since; null where the rows that would stand there then are not as many as the lake has. */
+/** Publishes the rows since the last version; null if the table would then not have as many rows as the lake. */
 async function grown(
   writing: Writing,
   target: Target,
@@ -112,8 +110,8 @@ async function grown(
 }
 
 /**
- * Rows that changed without a word are made again from the beginning; where that does not help, the lake is at odds
- * with itself.
+ * Refuses a change whose rows do not add up: rows that changed without notice are written again from the beginning
+ * (null); if that does not help, the lake contradicts itself.
  */
 async function refused({ to }: Writing, { table }: Target, { add }: TableChange, last: Mark): Promise<null> {
   for (const { path } of add) await to.remove(`${table.name}/${path}`)
@@ -128,7 +126,7 @@ async function refused({ to }: Writing, { table }: Target, { add }: TableChange,
 
 const rowsOf = ({ stats }: Add): number => (JSON.parse(stats) as { readonly numRecords?: number }).numRecords ?? 0
 
-/** Whether a file may hold a row with one of these values: no bounds, no doubt. */
+/** Whether a file may contain a row with one of these values; true for a file without bounds. */
 function mayHold({ stats }: Add, column: string, values: readonly string[]): boolean {
   const { minValues, maxValues } = JSON.parse(stats) as Record<'minValues' | 'maxValues', Texts | undefined>
   const least = minValues?.[column]
@@ -141,7 +139,7 @@ function partsOf(piece: CountedPiece, { groups }: TableGrowth, { large }: Portio
   return groups.map((group) => ({ ...piece, group }))
 }
 
-/** Files of a group stand in its folder, whose name needs no escaping anywhere. */
+/** Names the folder of the files of a group, which needs no escaping anywhere. */
 function folderOf({ group }: Piece, { groups }: TableGrowth): string {
   if (groups.length === 0) return ''
   return `${group?.toLowerCase().replaceAll(/[^a-z0-9_-]/g, '_') ?? 'several'}/`
@@ -170,7 +168,7 @@ function openPortion({ table, columns }: Target, { at }: TableGrowth): Portion {
   return { rows: table.rows(beginning), columns, where: [`NOT isfinite(published."${at}")`], order: table.order }
 }
 
-/** The table as it is now in one file, if it says anything else than the one that is there. */
+/** Writes the current table as one file, if it differs from the published one. */
 async function rewritten(writing: Writing, { table, columns, state, lost }: Target): Promise<TableChange | undefined> {
   const portion = { rows: table.rows(beginning), columns, where: [], order: table.order }
   const file = await writeRows(writing, table.name, portion)
@@ -185,7 +183,7 @@ async function rewritten(writing: Writing, { table, columns, state, lost }: Targ
   return { add, leave: publishedFiles }
 }
 
-/** What the rows of a file are known by, whatever their order. */
+/** Computes a digest of the rows of a file that does not depend on their order. */
 async function digestOf({ engine }: Writing, { local, rows }: WrittenRows): Promise<string> {
   const sql = `SELECT CAST(sum(CAST(hash(held) AS HUGEINT)) AS VARCHAR) AS digest FROM ${fileSql(local)} AS held`
   const [row] = await engine.rows<{ digest: string | null }>(sql)

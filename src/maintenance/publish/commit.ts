@@ -13,8 +13,8 @@ import type { PublishedTable } from './tables.ts'
 import { schemaString } from './write.ts'
 
 /**
- * Compares names and sizes of files with what is there, and the bytes, too, where they may pass through a `local` path.
- * A digest may be its beginning only; nothing is read where none is known.
+ * Compares names and sizes of files with those at a destination, and the bytes, too, if they may pass through a `local`
+ * path. A digest may be its beginning only; a file without a known digest is not read.
  */
 export async function comparedAt(
   to: Destination,
@@ -33,16 +33,16 @@ export async function comparedAt(
     else if ((await unlike(reading.local, file)) !== null) changed.add(file.path)
   }
   return {
-    /** Paths of no file, or of one of another size. */
+    /** Paths of files that are missing, or have a different size. */
     missing,
-    /** Of files that are as long as they should be, with other bytes. */
+    /** Paths of files with the right length but other bytes. */
     changed,
-    /** Every path of their folders that is there. */
+    /** Every existing path of their folders. */
     there: new Set(sizes.keys()),
   }
 }
 
-/** How a local file differs from what it should be; null where it does not. */
+/** Compares a local file with what it should be; null if they are equal. */
 export async function unlike(local: string, { bytes, sha256 }: StampedFile) {
   const size = await sizeOf(local)
   const digest = size === bytes ? await sha256File(local) : ''
@@ -51,7 +51,7 @@ export async function unlike(local: string, { bytes, sha256 }: StampedFile) {
   return { expected, got: size === bytes ? `SHA-256 ${digest.slice(0, 12)}…` : `${size} bytes` }
 }
 
-/** Refuses to name files that were taken and are not there: a destination that does not keep what it answers for. */
+/** Refuses to name written files that are missing: such a destination does not keep what it acknowledges. */
 async function requireThere(to: Destination, neededFiles: readonly StampedFile[]): Promise<void> {
   const { missing } = await comparedAt(to, neededFiles)
   const [first, ...others] = neededFiles.filter(({ path }) => missing.has(path))
@@ -84,20 +84,20 @@ const versionId = 'pitlake.version'
 const instantId = 'pitlake.committed_at'
 const digestId = 'pitlake.digest'
 
-/** The lake version that a table tells of; undefined where it tells of none. */
+/** Returns the lake version that a table records; undefined if it records none. */
 export function lastMark({ txns }: TableState): Mark | undefined {
   const version = txns.get(versionId)
   const at = txns.get(instantId)
   return version === undefined || at === undefined ? undefined : { version, at }
 }
 
-/** The first 48 bits: as much of a digest as a transaction's number holds. */
+/** Converts a digest to its first 48 bits: a transaction's number has no room for more. */
 const shortDigest = (digest: string): number => Number.parseInt(digest.slice(0, 12), 16)
 
 /**
- * Refuses tables that are ahead of the lake, or that were published from another course of its history, as of one that
- * was restored from a backup. Returns the newest version in which rows may have changed without a new instant: what was
- * published before it is to be written anew.
+ * Refuses tables that are ahead of the lake, or that were published from a different course of its history, such as a
+ * lake restored from a backup. Returns the newest version in which rows may have changed without a new instant: what
+ * was published before it is to be rewritten.
  */
 export async function requireFit(
   engine: Engine,
@@ -123,7 +123,7 @@ export async function requireFit(
   return rows.reduce((most, { version, job }) => (mending.has(job) ? Math.max(most, Number(version)) : most), 0)
 }
 
-/** Jobs whose commits may change rows that stand there. */
+/** Jobs whose commits may change existing rows. */
 const mending: ReadonlySet<string> = new Set(['doctor', 'adopt'])
 
 /** A change that was committed. */
@@ -133,7 +133,7 @@ export interface CommittedChange {
   readonly change: TableChange
 }
 
-/** Commits a change whose files are in place. Where somebody else commits first, they are taken away again. */
+/** Commits a change whose files are in place. If another writer commits first, they are removed again. */
 export async function commitChange(
   logs: Logs,
   {
@@ -192,7 +192,7 @@ function metaDataOf(name: string, schema: string, { metaData }: TableState, { la
   }
 }
 
-/** UUID of a text; equal texts have equal UUIDs. */
+/** Derives a UUID from a text; equal texts have equal UUIDs. */
 function uuidOf(text: string): string {
   const hex = sha256(text)
   return [hex.slice(0, 8), hex.slice(8, 12), `4${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join(

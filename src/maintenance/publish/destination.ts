@@ -14,42 +14,42 @@ export interface Published {
   readonly modified: Instant
 }
 
-/** Where tables are published: a folder or a bucket. Paths are relative to it, with `/`. */
+/** Destination of published tables: a folder or a bucket. Paths are relative to it, with `/`. */
 export interface Destination {
-  /** What a person is shown and readers open; never holds a key. */
+  /** Address that people see and readers open; it never contains a key. */
   readonly uri: string
-  /** The bytes of a small file; undefined where there is none. */
+  /** Reads the bytes of a small file; undefined if there is none. */
   read(path: string): Promise<Buffer | undefined>
-  /** Brings a file of any size to this machine; false where there is none. */
+  /** Downloads a file of any size to this machine; false if there is none. */
   get(path: string, file: string): Promise<boolean>
-  /** Every file below a folder at any depth, in any order; none where the folder is not there. */
+  /** Lists every file below a folder at any depth, in any order; none if there is no folder. */
   list(folder: string): Promise<readonly Published[]>
-  /** Makes a file with these bytes, whole and durable, or leaves the one that bears the name as it is. */
+  /** Creates a file with these bytes, whole and durable, or leaves an existing file of the name as it is. */
   create(path: string, body: Buffer | string): Promise<'created' | 'exists'>
   /**
-   * Brings a local file there, whole and durable, under a name that nobody else uses; the local one may be gone then.
+   * Uploads a local file, whole and durable, under a name that no other writer uses; the local one may be gone then.
    */
   put(path: string, file: string): Promise<void>
-  /** Writes a file that is only a hint to readers over whatever bears its name, whole. */
+  /** Writes a file that is only a hint to readers, whole, over any file of the name. */
   replace(path: string, body: Buffer | string): Promise<void>
   /** Removes a file; one that is not there is fine. */
   remove(path: string): Promise<void>
 }
 
-/** What opening a destination needs of the world. */
+/** Dependencies of opening a destination. */
 export interface DestinationDeps {
   readonly disk: Disk
-  /** Part of the names of what is on the way; no other process uses it. */
+  /** Part of the names of files in transfer; no other process uses it. */
   readonly mark: string
-  /** Where the path of a folder begins; the process's own folder where it is left out. */
+  /** Folder in which relative paths begin; the process's working directory by default. */
   readonly cwd?: string
   /** Left out where only folders can be meant. */
   readonly web?: Web
 }
 
-/** What asking a bucket needs of the world. */
+/** Dependencies of requests to a bucket. */
 export interface Web extends Pick<AskingDeps, 'now' | 'wait' | 'random' | 'signal' | 'proxy'> {
-  /** Where keys, region and address are said, as AWS's own programs read them. */
+  /** Environment with keys, region and address, as AWS's own programs read them. */
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
@@ -64,7 +64,7 @@ export function requireApart(root: string, place: Destination, what: string): vo
   throw usage(`${what} ${place.uri}`, { expected: 'a folder apart from the lake', got: `one with or in ${root}` })
 }
 
-/** A folder of a place as a place of its own. */
+/** Returns a folder of a place as a separate place. */
 export function below(place: Destination, folder: string): Destination {
   const at = (path: string): string => (path === '' ? folder : `${folder}/${path}`)
   return {
@@ -80,19 +80,17 @@ export function below(place: Destination, folder: string): Destination {
   }
 }
 
-/** Ends what brings files to a place or from one, where somebody interrupted it. */
+/** Stops copying to or from a place if the user interrupted it. */
 export function stopAt(signal: AbortSignal, subject: string): void {
   if (!signal.aborted) return
   const next = 'run the same command again: what has come is kept'
   throw new LakeError('stopped', { subject, got: 'an interrupt', next })
 }
 
-/**
- * What the names of files on the way begin with: readers pass over them, `--vacuum` takes those away that a kill left.
- */
+/** Prefix of the names of files in transfer: readers pass over them, `--vacuum` removes those that a kill left. */
 export const onTheWay = '.tmp-'
 
-/** A folder of this machine, or of whatever is mounted there. */
+/** Opens a folder of this machine, or of anything mounted there. */
 export function folderAt(text: string, { disk, mark, cwd = '.' }: DestinationDeps): Destination {
   const root = resolve(cwd, text)
   const at = (path: string): string => inLake(root, path)
@@ -149,7 +147,7 @@ export function folderAt(text: string, { disk, mark, cwd = '.' }: DestinationDep
   }
 }
 
-/** What reading a file gives; undefined where somebody has taken it away since it was looked at. */
+/** Awaits the reading of a file; undefined if the file was removed since it was looked at. */
 async function unlessGone<T>(path: string, reading: Promise<T>): Promise<T | undefined> {
   return await reading.catch(async (error: unknown) => {
     if (await statOf(path)) throw error
@@ -157,7 +155,7 @@ async function unlessGone<T>(path: string, reading: Promise<T>): Promise<T | und
   })
 }
 
-/** A rename where one disk holds both, else a copy. */
+/** Renames a file if one disk has both paths, else copies it. */
 async function bring(disk: Disk, file: string, temporary: string): Promise<void> {
   try {
     await disk.move(file, temporary)

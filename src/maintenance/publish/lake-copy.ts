@@ -25,21 +25,21 @@ import {
   versionDigest,
 } from './lake-journal.ts'
 
-/** From where a lake is copied to where. */
+/** Source and target of a copy. */
 interface CopyInput {
   readonly from: Destination
   readonly to: Destination
-  /** No version after this one is copied. */
+  /** Last version to copy. */
   readonly until?: number
-  /** What the copy says that it is a mirror of. */
+  /** Returns the source that the copy's marker names. */
   readonly mirrorOf: (lake: string) => string
-  /** An empty folder of this machine for what is on the way; it gets a folder a try. */
+  /** Empty folder of this machine for files in transfer; each try gets a folder in it. */
   readonly scratch: string
-  /** The target is on this machine: what stands there of the journal need not travel. */
+  /** Whether the target is on this machine: its part of the journal need not travel. */
   readonly near: boolean
-  /** Files that stand there are read and compared, too, not only their sizes. */
+  /** Whether existing files are read and compared, too, not only their sizes. */
   readonly thorough?: boolean
-  /** Called when all but the journal is there: what comes next is a lake for whoever reads it. */
+  /** Called when all but the journal is copied: from then on the target is a lake to its readers. */
   readonly beforeJournal?: () => void
 }
 
@@ -75,9 +75,9 @@ export interface CopySummary {
 const mostTries = 5
 
 /**
- * Makes the target hold what the newest version of a lake needs: the files that are missing, each checked against its
- * digest, then the notes of stamped results, then the journal, entry by entry. Whoever reads the target at any instant
- * finds a whole version; killed anywhere and run again it ends the same.
+ * Copies what the newest version of a lake needs to the target: the missing files, each checked against its digest,
+ * then the notes of stamped results, then the journal, entry by entry. At any instant a reader of the target finds a
+ * whole version; a copy that was killed and run again ends the same.
  */
 export async function copyLake(input: CopyInput, deps: CopyDeps): Promise<CopySummary> {
   for (let tries = 1; ; tries++) {
@@ -115,7 +115,7 @@ async function copyOnce(input: CopyInput, deps: CopyDeps): Promise<CopySummary> 
   await agree(input, lake, target)
   const before = target.newest
   const ahead = { lake, version: before, before, files: 0, bytes: 0, entries: 0, stamps: 0, rewritten: false }
-  // What another publisher has brought further is left as it is.
+  // A target that a different publisher has brought further is left as it is.
   if (before > version && input.until !== undefined) return ahead
   const rewritten = await followsOn(input, staged, target)
   if (!(await to.read(places.marker)))
@@ -131,7 +131,7 @@ async function copyOnce(input: CopyInput, deps: CopyDeps): Promise<CopySummary> 
   return { lake, version, before, ...moved, entries, stamps, rewritten }
 }
 
-/** The target must be empty, or a mirror of the same lake. */
+/** Refuses a target that is neither empty nor a mirror of the same lake. */
 async function agree({ from, to }: CopyInput, lake: string, target: Listing): Promise<void> {
   const text = await to.read(places.marker)
   if (!text && target.newest === 0) return
@@ -145,7 +145,7 @@ async function agree({ from, to }: CopyInput, lake: string, target: Listing): Pr
   })
 }
 
-/** Whether the target's newest entry was written anew at the source; any other difference between both is refused. */
+/** Whether the target's newest entry was rewritten at the source; any other difference between both is refused. */
 async function followsOn({ from, to, scratch }: CopyInput, staged: StagedJournal, target: Listing): Promise<boolean> {
   const { newest } = target
   const digest = await newestDigest(to, target, `${scratch}/target`)
@@ -207,7 +207,7 @@ async function bringFile(from: Destination, to: Destination, file: StampedFile, 
   await realDisk.remove(local)
 }
 
-/** What runs wrote down only ever grows; a last line without its end does not count. */
+/** Copies the files of runs, which only ever grow; a last line without its end does not count. */
 async function bringRuns(to: Destination, root: string): Promise<void> {
   const sizes = new Map((await to.list(places.runs)).map(({ path, bytes }) => [path, bytes]))
   for (const name of await namesIn(inLake(root, places.runs))) {
@@ -237,8 +237,8 @@ async function bringNotes(to: Destination, root: string, notes: readonly string[
 }
 
 /**
- * Whether a version between those before and after the copy names a file that is not there, because it came and went
- * meanwhile: then nobody must see that version.
+ * Whether a version between those before and after the copy names a file that is missing, because it was added and
+ * removed meanwhile: then no reader may see that version.
  */
 function leaps(index: Ledger, before: number, stand: ReadonlySet<string>): boolean {
   const { version } = index.head()
@@ -252,11 +252,16 @@ interface Step {
   readonly staged: StagedJournal
   readonly target: Listing
   readonly rewritten: boolean
-  /** From the version before to the newest in one step: by a checkpoint of the newest, which is one file. */
+  /**
+   * Whether to step from the earlier version to the newest at once: by a checkpoint of the newest, which is one file.
+   */
   readonly leap: boolean
 }
 
-/** A checkpoint makes older entries superfluous; without one each entry, in their order, is a commit. */
+/**
+ * Copies the journal. A checkpoint makes older entries superfluous; without one each entry, in their order, is a
+ * commit.
+ */
 async function bringJournal(to: Destination, { staged, target, rewritten, leap }: Step): Promise<number> {
   const { root, index } = staged
   const { version } = index.head()
@@ -268,7 +273,7 @@ async function bringJournal(to: Destination, { staged, target, rewritten, leap }
   for (const version of target.entries.filter((entry) => entry < base)) await to.remove(entryFile(version))
   for (const version of target.checkpoints.filter((checkpoint) => checkpoint < base))
     await to.remove(checkpointFile(version))
-  // The newest entry stands beside its checkpoint: by it the next copy knows where this one ended.
+  // The newest entry is kept next to its checkpoint: by it the next copy knows where this one ended.
   const keptUntil = rewritten ? target.newest - 1 : target.newest
   const fresh = staged.entries.filter((entry) => (entry > keptUntil && !leap) || entry === version)
   for (const entry of fresh) await bringEntry(to, root, entryFile(entry))
@@ -287,7 +292,8 @@ async function bringEntry(to: Destination, root: string, path: string): Promise<
 }
 
 /**
- * What a lake needs to be whole elsewhere: the live files of the staged version, and all that its stamped results need.
+ * Lists what a lake needs to be complete elsewhere: the live files of the staged version, and all that its stamped
+ * results need.
  */
 async function neededBy({ root, index }: StagedJournal, from: Destination, near?: Destination) {
   const files = new Map<string, StampedFile>()

@@ -14,30 +14,30 @@ import type { Destination } from './destination.ts'
 /** Files that travel at once. */
 export const atOnce = 6
 
-/** Something that was listed is not there any more: the place has moved on, and is to be looked at anew. */
+/** Error for a listed file that no longer exists: the place has changed and must be listed again. */
 export class Vanished extends Error {}
 
-/** Something at the source that is not as it should be there. */
+/** Builds the error for something damaged at the source. */
 export function unsoundAt(from: Destination, what: string, expected?: string, got?: string, cause?: unknown) {
   const next = 'put it back there from a copy, or run pitlake doctor where that lake is; nothing was taken over'
   return new LakeError('integrity', { subject: `${from.uri}: ${what}`, expected, got, next, cause })
 }
 
-/** What a place holds of a journal, up to a version. */
+/** Lists the journal of a place, up to a version. */
 export async function journalAt(place: Destination, until?: number): Promise<Listing> {
   const paths = (await place.list(places.journal)).map(({ path }) => path.slice(places.journal.length + 1))
   return listingOf(paths, until)
 }
 
-/** A place on this machine that an earlier copy was brought to. */
+/** Place on this machine with an earlier copy. */
 interface EarlierCopy {
   readonly place: Destination
   readonly listing: Listing
 }
 
 /**
- * Brings the journal of a place to a folder and proves it: every byte by its checksum, every entry by the digest that
- * the next one names. What stands here from before need not travel, but for its last entry, which is compared.
+ * Copies the journal of a place to a folder and proves it: every byte by its checksum, every entry by the digest that
+ * the next one names. Entries of an earlier copy need not travel, but for its last one, which is compared.
  */
 export async function stageJournal(
   from: Destination,
@@ -58,7 +58,7 @@ export async function stageJournal(
     try {
       return await staged(`${root}/near`, from, places, earlierCopy)
     } catch (error) {
-      // What stands here may be what does not fit.
+      // The local copy may be the one that does not fit.
       if (!(error instanceof LakeError)) throw error
     }
   }
@@ -77,14 +77,14 @@ const ofEntry = (version: number, place: Destination): JournalFile => ({ version
 
 const has = ({ entries }: Listing, version: number): boolean => entries.includes(version)
 
-/** Whether every entry after the newest here is there. */
+/** Whether the source has every entry after the newest one here. */
 function goesOn(source: Listing, { newest }: Listing): boolean {
   if (newest === 0 || source.newest < newest) return false
   const after = source.entries.filter((version) => version > newest)
   return after.length === source.newest - newest && (after.length > 0 || has(source, newest))
 }
 
-/** The newest checkpoint and the entries after it. */
+/** Lists the newest checkpoint and the entries after it. */
 function inForce({ entries, checkpoints }: Listing): Omit<JournalFile, 'place'>[] {
   const checkpoint = checkpoints.at(-1) ?? 0
   const after = entries.filter((version) => version > checkpoint).map((version) => ({ version, entry: true }))
@@ -133,12 +133,12 @@ async function staged(
 
 /** Path of the file of a run as `runName` makes it: a timestamp, a process, a job. */
 const runPath = /^runs\/\d[\w-]{0,120}\.jsonl$/
-/** Bytes of the file of a run that is taken over; each is folded into a checkpoint long before. */
+/** Maximum bytes of the file of a run that is copied; each is merged into a checkpoint long before. */
 const longestRun = 256_000_000
 
 /**
- * What runs wrote down is part of the index: each line counts right after the version that it follows. Such a file only
- * grows: one of the same size need not travel.
+ * Copies the files of runs, which are part of the index: each line counts right after the version that it follows. Such
+ * a file only grows: one of the same size need not travel.
  */
 async function stageRuns(root: string, from: Destination, earlierCopy: EarlierCopy | undefined): Promise<void> {
   await makeFolder(realDisk, inLake(root, places.runs))
@@ -159,7 +159,9 @@ export function inPlace(error: LakeError, from: Destination): LakeError {
   return error.kind === 'integrity' ? unsoundAt(from, subject, expected, got, error) : error
 }
 
-/** The digest of the newest version of a place; null where it has none. `scratch`: a folder for what must be read. */
+/**
+ * Reads the digest of the newest version of a place; null if it has none. `scratch`: a folder for what must be read.
+ */
 export async function newestDigest(place: Destination, { newest }: Listing, scratch: string): Promise<string | null> {
   if (newest === 0) return null
   const entry = await place.read(entryFile(newest))
@@ -171,7 +173,7 @@ export async function newestDigest(place: Destination, { newest }: Listing, scra
   return index?.head().digest ?? null
 }
 
-/** The digest of a version as an index tells it. */
+/** Reads the digest of a version from an index; null if the index has none. */
 export function versionDigest(index: Ledger, version: number): string | null {
   const row = index.statement('SELECT digest FROM versions WHERE version = ?').get(version)
   return typeof row?.['digest'] === 'string' ? row['digest'] : null

@@ -35,11 +35,11 @@ import { destinationOf } from './s3.ts'
 /** A run that changes a destination, over a lake with at least one version. */
 export interface PublishingRun extends Run {
   readonly lake: string
-  /** For what is on the way; gone at the end. */
+  /** Folder for files in transfer; removed at the end. */
   readonly spool: Spool
 }
 
-/** The frame of every job that writes to a destination: one at a time, and none without something to publish. */
+/** Runs a job that writes to a destination: one at a time, and none without something to publish. */
 export async function publishing<T>(
   { root, name }: { readonly root: string; readonly name: string },
   deps: JobDeps,
@@ -57,7 +57,7 @@ export async function publishing<T>(
 /** The folder of a destination that a lake is copied to. */
 const lakeFolder = 'lake'
 
-/** Which version of which lake is copied, under the name of which run; `scratch` is a folder for what is on the way. */
+/** Lake and version to copy, and the name of the run; `scratch` is a folder for files in transfer. */
 interface LakeInput {
   readonly root: string
   readonly to: Destination
@@ -76,7 +76,7 @@ export async function publishLake(input: LakeInput, deps: CommitDeps & CopyDeps)
   return await copyLake({ ...place, until: version, mirrorOf: (lake) => `lake ${lake}`, thorough }, deps)
 }
 
-/** What killed copies have left of files that were on their way to a lake. */
+/** Lists files that killed copies left while they were in transfer to a lake. */
 async function leftOnTheWay(to: Destination): Promise<readonly Published[]> {
   const folders = [...dataPlaces, places.journal, places.runs, places.stamps]
   const all = await Promise.all(folders.map(async (place) => await to.list(place)))
@@ -84,8 +84,8 @@ async function leftOnTheWay(to: Destination): Promise<readonly Published[]> {
 }
 
 /**
- * The files under `lake/` that its newest version does not name, nor a version that was the newest after an instant,
- * nor a stamped one.
+ * Lists the files under `lake/` that its newest version does not name, nor a version that was the newest after an
+ * instant, nor a stamped one.
  */
 export async function lakeGoing(to: Destination, ledger: Ledger, before: Micros): Promise<readonly Published[]> {
   const { newest } = await journalAt(below(to, lakeFolder))
@@ -103,11 +103,11 @@ export async function lakeGoing(to: Destination, ledger: Ledger, before: Micros)
   })
 }
 
-/** Which lake is kept a second time, and where. */
+/** Lake to back up, and its destination. */
 interface BackupInput {
   readonly root: string
   readonly to: Destination
-  /** Reads what stands there already, too, and brings anew what is not as it should be. */
+  /** Whether to read existing files, too, and to copy again what is damaged. */
   readonly thorough: boolean
 }
 
@@ -120,18 +120,18 @@ export interface BackupSummary extends CopySummary {
 }
 
 /**
- * Brings `lake/` of a destination up to the newest version of a lake, beside whatever writes to it: what is missing
- * travels, what that version and the stamped results do not need goes afterwards.
+ * Brings `lake/` of a destination up to the newest version of a lake, also while others write to it: it copies what is
+ * missing, and then removes what that version and the stamped results do not need.
  */
 export async function backup(input: BackupInput, deps: JobDeps & CopyDeps): Promise<BackupSummary> {
   const { root, to, thorough } = input
   requireApart(root, to, 'destination')
-  // What publish writes to `lake/` is the same copy: one at a time.
+  // A publish to `lake/` is the same copy: one at a time.
   return await publishing({ root, name: 'backup' }, deps, async ({ ledger, id, spool, begin }) => {
     const { version } = ledger.head()
     const done = { files: 0, bytes: 0 }
     await using behind = new AsyncDisposableStack()
-    // The copy must not hold a run that never ends: this one is written down behind it.
+    // The copy must not contain a run that never ends: this one is recorded after it.
     behind.defer(async () => await begin({ version, destination: to.uri }, () => done))
     const copied = await publishLake({ root, to, version, run: id, scratch: spool.file('lake'), thorough }, deps)
     done.files = copied.files
@@ -144,22 +144,22 @@ export async function backup(input: BackupInput, deps: JobDeps & CopyDeps): Prom
   })
 }
 
-/** What is mirrored, and where to. */
+/** Source and target of a mirror. */
 interface PullInput {
   /** The mirror's folder. */
   readonly root: string
   /** A destination of `publish --lake`, its `lake` folder, or any lake. */
   readonly source: string
-  /** Where a relative source begins; this process's folder where it is not said. */
+  /** Folder in which a relative source begins; the process's working directory by default. */
   readonly cwd?: string
   readonly catalogue: Catalogue
-  /** Reads what is here already, too, and brings anew what is not as it should be. */
+  /** Whether to read existing files, too, and to copy again what is damaged. */
   readonly thorough: boolean
-  /** What comes is a lake of its own in the end: others may write to it. */
+  /** Whether the copy becomes an independent lake in the end, to which others may write. */
   readonly own?: boolean
 }
 
-/** What pulling needs of the world. */
+/** Dependencies of a pull. */
 interface PullDeps extends CommitDeps, CopyDeps {
   readonly web: Web
 }
@@ -173,8 +173,8 @@ export interface PullSummary extends CopySummary {
 }
 
 /**
- * Brings a mirror up to the newest version of its lake, asking no provider; a new one where the folder is empty. What
- * shall be a lake of its own is a mirror until all of it is there.
+ * Brings a mirror up to the newest version of its lake without contacting a provider; starts a mirror if the folder is
+ * empty. A restored lake is a mirror until all of it is there.
  */
 export async function pull(input: PullInput, deps: PullDeps): Promise<PullSummary> {
   const { root, own: isOwn = false } = input
@@ -207,7 +207,7 @@ export async function pull(input: PullInput, deps: PullDeps): Promise<PullSummar
   }
 }
 
-/** A lake of its own, or a stranger's folder, is no mirror. */
+/** Refuses an independent lake, or a folder that is no lake: neither is a mirror. */
 async function refuseOwn(root: string): Promise<void> {
   if ((await mirrorOf(root)) !== null) return
   if (![places.journal, places.ledger, places.marker].some((place) => isThere(inLake(root, place))))
@@ -219,27 +219,27 @@ async function refuseOwn(root: string): Promise<void> {
   })
 }
 
-/** The lake at a place: in the folder that publish writes it to, or there itself. */
+/** Finds the lake at a place: in the folder that publish writes it to, or there itself. */
 async function lakeIn(place: Destination): Promise<Destination> {
   const inside = below(place, lakeFolder)
   return (await journalAt(inside)).newest > 0 ? inside : place
 }
 
-/** Holds vacuum back at a lake on this machine that can be told so; what vanishes elsewhere is looked for anew. */
+/** Pins a lake on this machine against vacuum, if it can be written to; what vanishes elsewhere is listed again. */
 async function pinned(from: Destination, run: string, deps: PullDeps): Promise<Lock | undefined> {
   if (!isLocal(from) || !isThere(from.uri) || !isWritable(from.uri) || (await mirrorOf(from.uri)) !== null)
     return undefined
   return await pin(from.uri, run, { ...deps.holder, since: deps.nowMicros() })
 }
 
-/** The marker says where the mirror came from last. */
+/** Writes the latest source of the mirror into its marker. */
 async function rename(root: string, to: Destination, source: string): Promise<void> {
   const marker = parseMarker(await readText(inLake(root, places.marker)))
   if (!marker || marker.mirrorOf === source) return
   await to.replace(places.marker, mirrorMarker(marker.lake, (await markedSynthetic(root)) === true, source))
 }
 
-/** The index, made anew where it was lost or had seen an entry that was written anew. */
+/** Opens the index; rebuilds it if it was lost or had seen an entry that was rewritten. */
 async function openMirror(root: string, deps: PullDeps): Promise<Ledger> {
   try {
     return await Ledger.open(root)
@@ -251,8 +251,8 @@ async function openMirror(root: string, deps: PullDeps): Promise<Ledger> {
 }
 
 /**
- * Takes away what no version of the journal names any more, and what killed runs left on the way. What the views named
- * when the pull began stays until the next one: somebody may have opened them.
+ * Removes what no version of the journal names any more, and what killed runs left in transfer. Files that the views
+ * named when the pull began stay until the next one: a session may have opened them.
  */
 async function tidy(ledger: Ledger, to: Destination, inPlace: (path: string) => boolean, deps: PullDeps) {
   const disk = deps.disk ?? realDisk

@@ -74,37 +74,37 @@ const actionShape = z.object({
 export type Add = Readonly<z.infer<typeof addShape>>
 /** A file that has left the table. */
 type Remove = Readonly<z.infer<typeof removeShape>>
-/** What the table is. */
+/** Metadata action of a table. */
 type MetaData = Readonly<z.infer<typeof metaDataShape>>
-/** Who may read and write the table. */
+/** Protocol action: what readers and writers of the table must support. */
 type Protocol = Readonly<z.infer<typeof protocolShape>>
 /** One line of the log: one of its keys is set. Derived, like the types above, from the shape that reads it. */
 export type Action = Readonly<z.infer<typeof actionShape>>
 
-/** An action as the log holds it; throws on what is none. */
+/** Parses an action of the log; throws on anything else. */
 const parseAction = (text: string): Action => actionShape.parse(JSON.parse(text))
 
-/** A feature that nobody else knows: others read the tables, and write nothing into them. */
+/** Table feature that no other program knows: others read the tables, and write nothing into them. */
 const ownFeature = 'pitlake'
 
-/** Every reader of Delta may read, no other writer may write. */
+/** Protocol that lets every reader of Delta read, and no other writer write. */
 export const ownProtocol: Protocol = { minReaderVersion: 1, minWriterVersion: 7, writerFeatures: [ownFeature] }
 
-/** What a table holds at one of its versions. */
+/** State of a table at one of its versions. */
 export interface TableState {
-  /** -1: there is no table yet. */
+  /** Version of the table; -1 if there is none yet. */
   readonly version: number
   readonly metaData: MetaData | undefined
   readonly protocol: Protocol | undefined
   readonly txns: ReadonlyMap<string, number>
   readonly files: ReadonlyMap<string, Add>
-  /** Files that left the table and may still be there. */
+  /** Files that left the table and may still exist. */
   readonly removed: ReadonlyMap<string, Remove>
   /** The version of the newest checkpoint; -1 for none. */
   readonly checkpoint: number
 }
 
-/** A table that is not there. */
+/** State of a table that does not exist. */
 export const noTable: TableState = {
   version: -1,
   metaData: undefined,
@@ -115,7 +115,7 @@ export const noTable: TableState = {
   checkpoint: -1,
 }
 
-/** The state after the actions of a version. */
+/** Computes the state after the actions of a version. */
 function applied(state: TableState, version: number, actions: readonly Action[]): TableState {
   const txns = new Map(state.txns)
   const files = new Map(state.files)
@@ -134,13 +134,13 @@ function applied(state: TableState, version: number, actions: readonly Action[])
   return { ...state, version, metaData, protocol, txns, files, removed }
 }
 
-/** Where the log of a table stands, relative to the destination. */
+/** Returns the log folder of a table, relative to the destination. */
 export const logFolder = (table: string): string => `${table}/_delta_log`
 
-/** The commit of a version: `points/_delta_log/00000000000000000012.json`. */
+/** Returns the path of the commit of a version: `points/_delta_log/00000000000000000012.json`. */
 export const commitFile = (table: string, version: number): string => `${logFolder(table)}/${digits(version)}.json`
 
-/** The checkpoint of a version. */
+/** Returns the path of the checkpoint of a version. */
 function checkpointFile(table: string, version: number): string {
   return `${logFolder(table)}/${digits(version)}.checkpoint.parquet`
 }
@@ -149,23 +149,23 @@ const hintFile = (table: string): string => `${logFolder(table)}/_last_checkpoin
 
 const digits = (version: number): string => String(version).padStart(20, '0')
 
-/** The version and the kind of a file of the log; undefined for any other name. */
+/** Parses the version and the kind of a file of the log; undefined for any other name. */
 export function logEntry({ path }: Pick<Published, 'path'>) {
   const match = /\/_delta_log\/(\d{20})\.(json|checkpoint\.parquet)$/.exec(path)
   return match ? { version: Number(match[1]), kind: match[2] === 'json' ? 'commit' : 'checkpoint' } : undefined
 }
 
-/** Whether a name is one that a publisher gives: that of a data file, or of what was on its way. */
+/** Whether a name is one that a publisher uses: that of a data file, or of a file in transfer. */
 export function isOwnFile(path: string): boolean {
   return /(?:^|\/)(?:\.tmp-[^/]+|[0-9a-f]{8}-\d{10}-[^/]+\.parquet)$/.test(path)
 }
 
-/** A file of a table as it stands at the destination. */
+/** Converts an added file of a table to its path at the destination, size and digest. */
 export function publishedFile(table: string, { path, size, tags }: Add): StampedFile {
   return { path: `${table}/${path}`, bytes: size, sha256: tags['sha256'] ?? '' }
 }
 
-/** What reading and writing logs needs: a destination, and an engine with a place for what passes through. */
+/** Dependencies of reading and writing logs: a destination, and an engine with a place for temporary files. */
 export interface Logs {
   readonly to: Destination
   readonly engine: Engine
@@ -173,7 +173,7 @@ export interface Logs {
   readonly local: (name: string) => string
 }
 
-/** What a table holds now; a log with a gap or a torn commit is refused. */
+/** Reads the current state of a table; a log with a gap or a torn commit is refused. */
 export async function readTable(logs: Logs, table: string): Promise<TableState> {
   const entries = (await logs.to.list(logFolder(table))).flatMap((file) => logEntry(file) ?? [])
   const newest = (kind: string): number =>
@@ -196,7 +196,7 @@ async function fromCheckpoint({ to, engine, local }: Logs, table: string, versio
   return { ...applied(noTable, version, actions), checkpoint: version }
 }
 
-/** The actions of one commit. */
+/** Reads the actions of one commit. */
 export async function readCommit(to: Destination, table: string, version: number): Promise<readonly Action[]> {
   const path = commitFile(table, version)
   const text = (await to.read(path))?.toString()
@@ -223,7 +223,7 @@ function damaged({ uri }: Destination, path: string, got: string, cause?: unknow
 /** The configuration key that names the lake. */
 export const lakeKey = 'pitlake.lake'
 
-/** Refuses a folder in which no table stands yet, but files of somebody else. */
+/** Refuses a folder that contains no table yet, but files of others. */
 export async function requireFree({ uri, list }: Destination, table: string): Promise<void> {
   const strange = (await list(table)).find(({ path }) => !isOwnFile(path))
   if (!strange) return
@@ -247,12 +247,12 @@ export function requireOwn({ uri }: Destination, table: string, state: TableStat
   })
 }
 
-/** After so many commits a reader shall find a checkpoint. */
+/** Number of commits between two checkpoints. */
 const betweenCheckpoints = 10
 
 /**
- * Makes the next version of a table, or none of it: `false` where somebody else made that version first. A reader sees
- * it once its commit is there; a checkpoint that is due follows.
+ * Commits the next version of a table, or none of it: `false` if another writer made that version first. A reader sees
+ * it once its commit exists; a checkpoint follows if it is due.
  */
 export async function commitTable(
   logs: Logs,
@@ -296,10 +296,10 @@ const columns = {
   protocol: 'STRUCT(minReaderVersion INTEGER, minWriterVersion INTEGER, writerFeatures VARCHAR[])',
 } as const
 
-/** Files that left the table so long ago are forgotten by its checkpoints, in milliseconds. */
+/** Milliseconds after which checkpoints forget files that left the table. */
 const remembered = 400 * 86_400_000
 
-/** The actions that a checkpoint of this state holds. */
+/** Lists the actions in a checkpoint of this state. */
 export function actionsOf(state: TableState, now: number): readonly Action[] {
   const { metaData, protocol, txns, files, removed } = state
   return [

@@ -31,7 +31,7 @@ import { publishedTables, versionsTable } from './tables.ts'
 import { storedRevisable } from '../../sources/points/revisable.ts'
 import { readerTexts } from './readers/texts.ts'
 
-/** What is published, and where. */
+/** Source and destination of a publish. */
 interface PublishInput {
   readonly root: string
   readonly catalogue: Catalogue
@@ -40,7 +40,7 @@ interface PublishInput {
   readonly portions?: Portions
   /** Whether journal, stamps and files are copied to `lake/`, too. */
   readonly withLake?: boolean
-  /** Whether the bytes of what is there are read and compared, too, not only names and sizes. */
+  /** Whether the bytes of existing files are read and compared, too, not only names and sizes. */
   readonly verify?: boolean
 }
 
@@ -73,7 +73,7 @@ export async function publish(
   if (isLocal(to) && liesIn(root, to.uri))
     throw usage(`destination ${to.uri}`, { expected: 'a folder outside the lake', got: `one in ${root}` })
   return await publishing({ root, name: 'publish' }, deps, async (run) => {
-    // What is the newest now or becomes it later is kept from vacuum, until the last file of it was read.
+    // Versions that are the newest now or become so later are kept from vacuum, until the last file of them was read.
     await using _ = await pin(root, `${run.id}-tables`, { ...deps.holder, since: deps.nowMicros() })
     const value = await published(input, deps, run)
     if (input.withLake !== true) return { ...value, lake_copy: undefined }
@@ -148,12 +148,12 @@ async function published(
   }
 }
 
-/** The files of a table that are not there as they were brought. */
+/** Lists the files of a table that are missing or changed at the destination. */
 function lostOf(table: string, { files }: TableState, all: ReadonlySet<string>): ReadonlySet<string> {
   return new Set([...files.values()].filter((add) => all.has(publishedFile(table, add).path)).map(({ path }) => path))
 }
 
-/** Writes what other engines read the tables by; what is there already stays. */
+/** Writes the texts with which other engines read the tables; existing ones stay. */
 async function publishTexts(to: Destination, revisable: readonly string[]): Promise<void> {
   for (const { path, text } of readerTexts(to.uri, revisable)) {
     const existing = await to.read(path)
@@ -161,7 +161,7 @@ async function publishTexts(to: Destination, revisable: readonly string[]): Prom
   }
 }
 
-/** The newest version of each table; that of somebody else is refused before anything is written. */
+/** Reads the newest version of each table; a table of others is refused before anything is written. */
 async function readAll(logs: Logs, names: readonly string[], lake: string): Promise<Map<string, TableState>> {
   const states = new Map<string, TableState>()
   await requireFree(logs.to, '_delta_log')
@@ -174,7 +174,7 @@ async function readAll(logs: Logs, names: readonly string[], lake: string): Prom
   return states
 }
 
-/** One table's change and commit; undefined where it is as it should be. */
+/** Publishes one table's change in a commit; undefined if the table is up to date. */
 async function publishTable(
   writing: Writing,
   { table, state, lost }: Omit<Target, 'columns'>,
@@ -190,7 +190,7 @@ async function publishTable(
   return await commitChange(writing, { table, columns, state }, change ?? { add: [], leave: [] }, at)
 }
 
-/** Whether a table tells of the lake version that another one tells of, or a later one. */
+/** Whether a table records the same lake version as another one, or a later one. */
 function isAsFar(state: TableState, other: TableState = noTable): boolean {
   return (lastMark(state)?.version ?? -1) >= (lastMark(other)?.version ?? 0)
 }
@@ -218,8 +218,8 @@ const empty = `SELECT CAST(NULL AS BIGINT) AS lake_version, CAST(NULL AS TIMESTA
   WHERE false`
 
 /**
- * Notes the versions of all tables under the lake version that they tell of now, as the last commit of a publish;
- * undefined where that stands there already.
+ * Notes the versions of all tables under the lake version that they record now, as the last commit of a publish;
+ * undefined if that is noted already.
  */
 async function publishVersions(
   writing: Writing,
@@ -253,7 +253,7 @@ async function publishVersions(
   return await commitChange(writing, { table: { name: versionsTable }, columns, state }, { add, leave: stateFiles }, at)
 }
 
-/** The rows that stand there, as a SELECT over local copies. */
+/** Downloads files of the table and returns their rows as a SELECT over the local copies. */
 async function bring({ to, local }: Logs, paths: readonly string[]): Promise<string> {
   const parts: string[] = []
   for (const path of paths) {

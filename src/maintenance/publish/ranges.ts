@@ -7,7 +7,7 @@ export interface Mark {
   readonly at: Micros
 }
 
-/** What came to the lake after one version and up to another. */
+/** Range of what the lake received after one version and up to another. */
 interface Range {
   readonly since: Mark
   readonly until: Mark
@@ -41,16 +41,16 @@ interface Rewriting {
   readonly leave: readonly StoredPiece[]
 }
 
-/** Before the first version. */
+/** Mark before the first version. */
 export const beginning: Mark = { version: 0, at: 0 }
 
-/** A piece as the log tells it beside its file. */
+/** Formats a piece as tags of its file in the log. */
 export function tagsOf({ since, until, group }: Piece): Texts {
   const markText = ({ version, at }: Mark): string => `${version}@${at}`
   return { since: markText(since), until: markText(until), ...(group !== null && { group }) }
 }
 
-/** The piece that the log tells of; undefined where it tells none. */
+/** Parses a piece from the tags of the log; undefined if they describe none. */
 export function pieceOf(tags: Texts): Piece | undefined {
   const mark = (text = ''): Mark | undefined => {
     const [, version, at] = /^(\d+)@(\d+)$/.exec(text ?? '') ?? []
@@ -61,11 +61,13 @@ export function pieceOf(tags: Texts): Piece | undefined {
   return since && until && { since, until, group: tags['group'] ?? null }
 }
 
-/** How many rows make a file. */
+/** Number of rows that make a file. */
 export interface Portions {
   /** Number of files so low that each publish writes them again. */
   readonly few: number
-  /** More than so many are a file for each group of metrics, and stay as they are; up to them all are in one. */
+  /**
+   * Maximum rows in one file for all groups; above it there is a file for each group of metrics, which stays as it is.
+   */
   readonly large: number
 }
 
@@ -73,9 +75,9 @@ export interface Portions {
 export const usualPortions: Portions = { few: 122_880, large: 1_000_000 }
 
 /**
- * The files that `fresh` rows between two marks make necessary. Small files of before are written anew with them while
- * each holds at most twice as many rows as all that are newer: so a table has few files, and a row is written few
- * times. What is stale is made again from the lake as it is now: pieces are written, with about so many rows, and files
+ * Chooses the files to write and to drop for `fresh` rows between two marks. Small older files are rewritten with them
+ * while each has at most twice as many rows as all that are newer: so a table has few files, and a row is written few
+ * times. Stale files are made again from the lake as it is now: pieces are written, with about so many rows, and files
  * leave.
  */
 export function rewriting(

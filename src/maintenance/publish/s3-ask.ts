@@ -41,14 +41,16 @@ interface UnsignedRequest {
 /** Digest of an empty body. */
 export const emptyPayload = createHash('sha256').digest('hex')
 
-/** The query in the order in which it is signed and sent. */
+/** Formats the query in the order in which it is signed and sent. */
 function queryText(query: Readonly<Record<string, string>> = {}): string {
   const pairs = Object.entries(query).map(([name, value]) => [percentEncoded(name), percentEncoded(value)] as const)
   const sorted = pairs.toSorted(([a], [b]) => (a < b ? -1 : 1))
   return sorted.map(([name, value]) => `${name}=${value}`).join('&')
 }
 
-/** The headers of a request to S3 with its signature (AWS Signature Version 4); `at` in milliseconds since 1970. */
+/**
+ * Builds the headers of a request to S3 with its signature (AWS Signature Version 4); `at` in milliseconds since 1970.
+ */
 export function signHeaders(
   { method, host, path, query, headers = {}, payload }: UnsignedRequest,
   { id, secret, token }: Credentials,
@@ -92,8 +94,8 @@ export interface S3Settings {
 }
 
 /**
- * Bucket and prefix of an `s3://` text, which ends with `/` where it is not empty; what may be a key in it is not
- * shown.
+ * Parses bucket and prefix from an `s3://` text; the prefix ends with `/` unless it is empty. An error does not show
+ * what may be a key in the text.
  */
 export function parseS3(text: string): { readonly bucket: string; readonly prefix: string } {
   const [, bucket = '', path = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/s.exec(text) ?? []
@@ -106,7 +108,7 @@ export function parseS3(text: string): { readonly bucket: string; readonly prefi
   return { bucket, prefix: parts.map((part) => `${part}/`).join('') }
 }
 
-/** All that AWS's own programs would take from the environment and the profile files, as far as it is for S3. */
+/** Reads from the environment and the profile files all that AWS's own programs would, as far as it concerns S3. */
 export async function readS3(text: string, env: Environment): Promise<S3Settings> {
   const { bucket, prefix } = parseS3(text)
   const profile = await readProfile(env)
@@ -159,8 +161,8 @@ async function readProfile(env: Environment): Promise<AwsProfile> {
 }
 
 /**
- * The sections of an AWS profile file by name: `key = value` a line, `#` and `;` begin comments, indented lines are
- * nested.
+ * Parses the sections of an AWS profile file by name: `key = value` a line, `#` and `;` begin comments, indented lines
+ * are nested.
  */
 function sectionsOf(text: string): Map<string, Record<string, string>> {
   const sections = new Map<string, Record<string, string>>()
@@ -205,7 +207,7 @@ export interface S3Call extends Pick<Exchange, 'method' | 'body' | 'into'> {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** What a try came to: a result, or a failure after which the next try may go better. */
+/** Outcome of a try: a result, or a failure after which the next try may succeed. */
 type Try<T> = { readonly done: T } | { readonly again: Exchanged }
 
 const pauses = { baseMs: 400, capMs: 20_000, totalMs: 900_000, faultMs: 900_000 }
@@ -276,7 +278,7 @@ async function connect(text: string, web: Web): Promise<S3Connection> {
   return { settings, exchange: exchangesWith({ base: settings.endpoint, connections, proxy: web.proxy }) }
 }
 
-/** The answer that the same request would get again; undefined where it may fare better later. */
+/** Returns the answer that the same request would get again; undefined if it may succeed later. */
 export function lastingAnswer(got: Exchanged): S3Answer | undefined {
   if (got.kind === 'fault' || [408, 429].includes(got.status)) return undefined
   if (got.status >= 500) return [501, 505, 507].includes(got.status) ? got : undefined
@@ -284,7 +286,9 @@ export function lastingAnswer(got: Exchanged): S3Answer | undefined {
   return got.status >= 400 && passing.includes(codeIn(got)) ? undefined : got
 }
 
-/** No host of that name, or one that is not who it says it is: waiting changes nothing. */
+/**
+ * Whether a failure will last: no host of that name, or one that is not who it claims to be. Waiting changes nothing.
+ */
 const isLasting = (got: Exchanged): boolean => got.kind === 'fault' && /^ENOTFOUND$|CERT|^ERR_TLS/.test(got.code)
 
 function outcomeOf(got: Exchanged, requestMs: number): Parameters<typeof afterTry>[2] {
@@ -311,7 +315,10 @@ async function toSend(call: S3Call, { bucket, prefix, endpoint, region, credenti
   }
 }
 
-/** S3 refuses a body that is another than was signed: a byte that changes on the way is never kept. */
+/**
+ * Computes the digest of a body. S3 refuses a body that differs from the signed one: a byte that changes on the way is
+ * never stored.
+ */
 async function digestOf(body: NonNullable<Exchange['body']>): Promise<string> {
   const hash = createHash('sha256')
   if (Buffer.isBuffer(body)) return hash.update(body).digest('hex')
@@ -324,12 +331,12 @@ async function digestOf(body: NonNullable<Exchange['body']>): Promise<string> {
   return hash.digest('hex')
 }
 
-/** The name that S3 gives an error; a bare status has none. */
+/** Reads the name that S3 gives an error; `status N` for a bare status. */
 export function codeIn({ body, status }: S3Answer): string {
   return tag(body.toString('utf8', 0, 65_536), 'Code') ?? `status ${status}`
 }
 
-/** The text of the first element of a name in an answer of S3. */
+/** Reads the text of the first element of a name in an answer of S3. */
 export function tag(xml: string, name: string): string | undefined {
   const text = new RegExp(String.raw`<${name}(?:\s[^>]*)?>([^<]*)</${name}>`).exec(xml)?.[1]
   return text === undefined ? undefined : unescaped(text)
@@ -355,7 +362,7 @@ const badKeys = new Set([
 ])
 const otherRegion = new Set(['AuthorizationHeaderMalformed', 'PermanentRedirect', 'IllegalLocationConstraintException'])
 
-/** The words of a refusal, without the keys that S3 repeats in them. */
+/** Reads the words of a refusal, without the keys that S3 repeats in them. */
 function wordsIn(answer: S3Answer, { credentials }: S3Settings): string {
   const message = tag(answer.body.toString('utf8', 0, 65_536), 'Message') ?? ''
   const { id, secret, token } = credentials
@@ -363,7 +370,7 @@ function wordsIn(answer: S3Answer, { credentials }: S3Settings): string {
   return redact(`${codeIn(answer)}${message === '' ? '' : ` (${message.slice(0, 200)})`}`, secrets)
 }
 
-/** What a person is told of a refusal that no further try would change. */
+/** Builds the error for a refusal that no further try would change. */
 function refusal(answer: S3Answer, settings: S3Settings, doing: string, now: number): LakeError {
   const code = codeIn(answer)
   const { bucket, endpoint, region } = settings
@@ -405,13 +412,13 @@ function refusal(answer: S3Answer, settings: S3Settings, doing: string, now: num
   return new LakeError('incomplete', { subject, got, next: 'run the same command again' })
 }
 
-/** Where a redirect leads, without what its query may hold. */
+/** Formats the target of a redirect, without its query, which may contain secrets. */
 function hostIn({ headers }: S3Answer): string {
   const to = header(headers, 'location')
   return to !== null && URL.canParse(to) ? ` to ${new URL(to).origin}` : ''
 }
 
-/** What a person is told where no answer came, or none but errors of the server. */
+/** Builds the error for no answer, or none but errors of the server. */
 function unreached(last: Exchanged, settings: S3Settings, doing: string): LakeError {
   const { bucket, endpoint } = settings
   const subject = `${doing} s3://${bucket}`

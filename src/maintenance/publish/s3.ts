@@ -20,10 +20,13 @@ const partBytes = 64 << 20
 
 const writing = 'writing to'
 
-/** Made once: whoever may create it twice asks a server that does not keep the rule on which commits rest. */
+/**
+ * Name of the object that proves create-only writes: a server that creates it twice does not keep the rule on which
+ * commits depend.
+ */
 const createOnly = `${onTheWay}create-only`
 
-/** The destination that a text names. */
+/** Opens the destination that a text names. */
 export function destinationOf(text: string, reach: DestinationDeps): Destination {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]
   if (scheme?.toLowerCase() === 's3' && reach.web) return s3At(text, reach.web)
@@ -35,11 +38,11 @@ export function destinationOf(text: string, reach: DestinationDeps): Destination
   return folderAt(text, reach)
 }
 
-/** A bucket, or what bears a prefix in one; `partSize` is for tests. */
+/** Opens a bucket, or a prefix in one; `partSize` is for tests. */
 export function s3At(text: string, web: Web, partSize = partBytes): Destination {
   const { bucket, prefix } = parseS3(text)
   const asking = askS3(text, web)
-  /** The answer about an object; undefined where it is not there. */
+  /** Requests an object; undefined if it does not exist. */
   const findObject = async (doing: string, call: S3Call): Promise<S3Answer | undefined> => {
     const answer = await asking.ask(doing, call)
     if (answer.status >= 200 && answer.status < 300) return answer
@@ -68,7 +71,7 @@ export function s3At(text: string, web: Web, partSize = partBytes): Destination 
 
 const isMissing = (answer: S3Answer): boolean => answer.status === 404 && codeIn(answer) === 'NoSuchKey'
 
-/** A server that knows no create-only writes would let one publisher write over another's commit: it is refused. */
+/** Refuses a server without create-only writes: it would let one publisher write over another's commit. */
 async function prove(asking: S3Requests): Promise<void> {
   const body = Buffer.from('pitlake: this object can be made once only\n')
   for (let times = 0; times < 2; times++) if ((await createOnce(asking, createOnly, body, true)) === 'exists') return
@@ -80,8 +83,8 @@ async function prove(asking: S3Requests): Promise<void> {
 }
 
 /**
- * Makes an object that is not there. Where a try ended without an answer it may have made it all the same: what stands
- * there then is compared, and is ours if it is the same. `bare`: an object of the same bytes is another's.
+ * Creates an object that does not exist. A try without an answer may have created it all the same: an existing object
+ * is then compared, and counts as ours if it is equal. `bare`: an object of the same bytes is another's.
  */
 async function createOnce(asking: S3Requests, path: string, body: Buffer, bare = false): Promise<'created' | 'exists'> {
   let unsure = false
@@ -135,7 +138,7 @@ async function endless(settings: () => Promise<S3Settings>, pages: number): Prom
   })
 }
 
-/** A page of a list; undefined for a text that is none, which tells of no object that it has none. */
+/** Parses a page of a list; undefined for a text that is none: it must not count as a list without objects. */
 function listOf(xml: string) {
   const truncated = tag(xml, 'IsTruncated')
   const next = truncated === 'true' ? tag(xml, 'NextContinuationToken') : undefined
@@ -152,10 +155,10 @@ function listOf(xml: string) {
   return { objects, next }
 }
 
-/** More parts than this no object may have. */
+/** Maximum number of parts of an object. */
 const mostParts = 10_000
 
-/** Brings a large file in parts: the object is there, whole, when the last step is done, and nothing before. */
+/** Uploads a large file in parts: the object exists, whole, when the last step is done, and not before. */
 export async function putParts(
   asking: S3Requests,
   path: string,
@@ -179,13 +182,13 @@ export async function putParts(
     }
     await complete(asking, path, uploadId, tags, bytes)
   } catch (error) {
-    // What is left of it costs money until it is taken back.
+    // The uploaded parts cost money until they are removed.
     await asking.once({ method: 'DELETE', path, query: { uploadId } }).catch(() => undefined)
     throw error
   }
 }
 
-/** The last step; told twice, it may find that the first time was heard. */
+/** Completes an upload; a second attempt may find that the first succeeded. */
 async function complete(asking: S3Requests, path: string, uploadId: string, tags: readonly string[], bytes: number) {
   const parts = tags.map((etag, n) => `<Part><PartNumber>${n + 1}</PartNumber><ETag>${escaped(etag)}</ETag></Part>`)
   const body = Buffer.from(`<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`)

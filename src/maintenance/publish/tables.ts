@@ -15,11 +15,11 @@ export interface PublishedTable {
   readonly name: string
   /** The SELECT of its rows; those of commits up to a version may be left out. */
   readonly rows: (after: Mark) => string
-  /** What its rows are sorted by. */
+  /** Columns by which its rows are sorted. */
   readonly order: readonly string[]
-  /** How it grows; undefined: it is written whole whenever it says something else. */
+  /** Growth of the table; undefined: it is written whole whenever its content changes. */
   readonly growth?: TableGrowth
-  /** A table before it of which it is made alone: where that one is as it was, so is this one. */
+  /** Table before it from which alone it is made: if that one is unchanged, so is this one. */
   readonly follows?: string
 }
 
@@ -28,20 +28,20 @@ type FreshRows = (engine: Engine, after: Mark) => Promise<number>
 
 /** TableGrowth of a table whose rows are added by commits and stay. */
 export interface TableGrowth {
-  /** The instant of the commit that brought a row. */
+  /** Instant of the commit that added a row, as SQL. */
   readonly at: string
-  /** Whether a row may have no such instant yet: those are written anew whenever any row is. */
+  /** Whether a row may have no such instant yet: those are rewritten whenever any row is. */
   readonly open: boolean
   readonly fresh: FreshRows
-  /** The column and its values whose rows changed after a version though no commit brought them. */
+  /** Column and its values whose rows changed after a version though no commit added them. */
   readonly stale?: { readonly by: string; readonly values: (engine: Engine, after: Mark) => Promise<readonly string[]> }
-  /** The groups of metrics, each of which has files of its own where a portion is large. */
+  /** Groups of metrics, each of which has files of its own if a portion is large. */
   readonly groups: readonly string[]
-  /** How many rows there are in all, where the lake knows it without counting. */
+  /** Total number of rows, if the lake knows it without counting. */
   readonly total?: number
 }
 
-/** What the tables are made from: the lake's folder, absolute, and the files of one version. */
+/** Sources of the tables: the lake's folder, absolute, and the files of one version. */
 interface TableSources {
   readonly root: string
   readonly catalogue: Catalogue
@@ -51,10 +51,10 @@ interface TableSources {
 const statement = statementsIn(new URL('sql/', import.meta.url))
 const series = ['metric', 'asset', 'interval', 'currency', 'exchange', 'network']
 
-/** The table that says which version of each other table belongs to which version of the lake. */
+/** Table that maps each version of the lake to the versions of the other tables. */
 export const versionsTable = 'versions'
 
-/** Every table but `versions`, in the order in which they are committed. */
+/** Lists every table but `versions`, in the order in which they are committed. */
 export function publishedTables(sources: TableSources): readonly PublishedTable[] {
   const resources = [...recordTables(sources.catalogue.resources).keys()]
   const wholeTable = (name: string, order: readonly string[]): PublishedTable => ({
@@ -78,7 +78,7 @@ export function publishedTables(sources: TableSources): readonly PublishedTable[
 function pointsTables({ root, files }: TableSources): readonly PublishedTable[] {
   const points = files.filter(({ table }) => table === 'points')
   const datings = earlierDatings(files)
-  /** What commits after a version brought stands in no older file. */
+  /** Builds the SQL that reads points added after a version; no older file contains them. */
   const read = ({ version }: Mark): string =>
     readPoints(
       root,
@@ -114,10 +114,13 @@ function pointsTables({ root, files }: TableSources): readonly PublishedTable[] 
   ]
 }
 
-/** The first part of a metric's path. */
+/** Returns the group of a metric: the first part of its path. */
 const groupOf = (metric: string): string => metric.split('/', 1)[0] ?? metric
 
-/** Closed versions came with the commit that closed them; open ones are written anew with each change. */
+/**
+ * Builds the table of a history. Closed versions were added with the commit that closed them; open ones are rewritten
+ * with each change.
+ */
 function historyTable(resource: string): PublishedTable {
   const view = `history.${quoteName(resource)}`
   return {
@@ -148,7 +151,7 @@ const grownNames: Readonly<Record<string, string>> = {
 /** Columns of those tables that only the lake's files need. */
 const hiddenColumns: readonly string[] = ['base', 'delta', 'hash', 'of table']
 
-/** What came to the registry beside versions and dated tables: every snapshot of a date, too. */
+/** Builds a table of the registry other than versions and dated tables: with every snapshot of a date, too. */
 function grownTable({ root, files }: TableSources, table: string): PublishedTable[] {
   const name = grownNames[table]
   if (name === undefined) return []
@@ -163,7 +166,10 @@ function grownTable({ root, files }: TableSources, table: string): PublishedTabl
   return [{ name, rows: () => rows, order: ['observed_at'], growth }]
 }
 
-/** Of several snapshots of a date the last one is shown: its date is made again where an earlier one was published. */
+/**
+ * Builds the table of snapshots, the last one of each date: a date is written again if an earlier snapshot of it was
+ * published.
+ */
 function snapshotTable(resource: string): PublishedTable {
   const view = `snapshots.${quoteName(resource)}`
   return {

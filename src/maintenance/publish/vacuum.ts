@@ -7,18 +7,18 @@ import type { Destination, Published } from './destination.ts'
 import { lakeGoing, publishing } from './lake.ts'
 import { publishedTables, versionsTable } from './tables.ts'
 
-/** What vacuuming a destination is told. */
+/** Input of vacuuming a destination. */
 interface PublishedVacuumInput {
   readonly root: string
   readonly catalogue: Catalogue
   readonly to: Destination
-  /** Versions that were the newest within so many seconds can be read afterwards. */
+  /** Seconds within which versions that were the newest can be read afterwards. */
   readonly keepSeconds: number
-  /** False: only says what would be freed. */
+  /** Whether to remove anything; false: only reports what would be freed. */
   readonly really: boolean
 }
 
-/** Takes away the published files that no kept version of a table needs, and what killed publishers left. */
+/** Removes the published files that no kept version of a table needs, and what killed publishers left. */
 export async function vacuumPublished(input: PublishedVacuumInput, deps: JobDeps) {
   const { root, to, really, keepSeconds } = input
   return await publishing({ root, name: 'publish vacuum' }, deps, async ({ ledger, lake, spool, begin }) => {
@@ -36,7 +36,7 @@ export async function vacuumPublished(input: PublishedVacuumInput, deps: JobDeps
   })
 }
 
-/** Every table is looked at before a file of any goes. */
+/** Lists the files to remove. Every table is read before a file of any goes. */
 async function goingOf(logs: Logs, names: readonly string[], lake: string, now: number, keep: number) {
   const going: Published[] = []
   for (const table of names) {
@@ -50,7 +50,7 @@ async function goingOf(logs: Logs, names: readonly string[], lake: string, now: 
   return going
 }
 
-/** A file that no log names may be that of a publisher at work, for a day. */
+/** Milliseconds that a file which no log names stays: it may be that of a publisher at work. */
 const unnamedStay = day * 1000
 
 function dataGoing(
@@ -68,7 +68,7 @@ function dataGoing(
   })
 }
 
-/** What of a log no kept version is read from: all before the newest checkpoint that is old enough. */
+/** Lists files of a log that no kept version is read from: all before the newest checkpoint that is old enough. */
 async function logGoing(to: Destination, table: string, log: readonly Published[], since: number) {
   const entries = log.flatMap((file) => {
     const entry = logEntry(file)

@@ -6,9 +6,9 @@ import { type Columns, columnsOf } from '../../lake/store/parquet.ts'
 import type { Add, Logs, Texts } from './log.ts'
 import type { Portions } from './ranges.ts'
 
-/** What writing data files needs; the views of the lake's version are in the engine. */
+/** Dependencies of writing data files; the views of the lake's version are in the engine. */
 export interface Writing extends Logs {
-  /** Begins the names of this publish's files: nobody else uses it. */
+  /** Prefix of the names of this publish's files, which no other publish uses. */
   readonly mark: string
   /** Milliseconds since 1970. */
   readonly now: () => number
@@ -21,7 +21,7 @@ export interface Writing extends Logs {
  */
 const format = 'FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v1, DICTIONARY_SIZE_LIMIT 0, RETURN_STATS'
 
-/** The columns of a SELECT as they are published. */
+/** Lists the columns of a SELECT as they are published. */
 export async function columnsFor(engine: Engine, rows: string): Promise<readonly PublishedColumn[]> {
   return publishedColumns(await columnsOf(engine, `(${rows})`))
 }
@@ -81,7 +81,7 @@ type CopyFacts = {
   }[]
 }
 
-/** Brings a file to the destination, under a name that nobody else uses, and tells what the log is to say of it. */
+/** Uploads a file to the destination, under a name that no other writer uses, and returns its action for the log. */
 export async function placeFile(
   { to, mark, now }: Writing,
   table: string,
@@ -110,7 +110,7 @@ type DeltaType = string | { readonly type: 'array'; readonly elementType: 'strin
 /** A column as the lake's views have it, as Parquet gets it, and as Delta's schema names it. */
 export interface PublishedColumn {
   readonly name: string
-  /** Expression over the relation's column that gives the written value. */
+  /** SQL of the written value, over the relation's column. */
   readonly sql: string
   readonly type: DeltaType
 }
@@ -124,10 +124,10 @@ const plain: Readonly<Record<string, string>> = {
   DATE: 'date',
 }
 
-/** What is written instead of what a query may count or hold. */
+/** Types that replace those of counts and other results of a query. */
 const narrowed: Readonly<Record<string, string>> = { HUGEINT: 'BIGINT', UBIGINT: 'BIGINT', JSON: 'VARCHAR' }
 
-/** The columns of a table from those of its relation `published`. */
+/** Derives the columns of a table from those of its relation `published`. */
 function publishedColumns(columns: Columns): readonly PublishedColumn[] {
   return columns.map(({ name, type }) => {
     const published = `published.${quoteName(name)}`
@@ -142,21 +142,21 @@ function publishedColumns(columns: Columns): readonly PublishedColumn[] {
 }
 
 /**
- * The instant rounded up to a whole millisecond: readers that know no finer ones see nothing earlier than the lake
- * does. What lies at infinity has no name in other engines and is NULL.
+ * Builds the SQL of the instant rounded up to a whole millisecond: readers that know no finer ones see nothing earlier
+ * than the lake does. Infinity has no name in other engines and is NULL.
  */
 function upToMillis(instant: string): string {
   const micros = `epoch_us(${instant})`
   return `CASE WHEN isfinite(${instant}) THEN make_timestamptz(${micros} + (1000 - ${micros} % 1000) % 1000) END`
 }
 
-/** The schema as the log tells it. */
+/** Formats the schema for the log. */
 export function schemaString(columns: readonly PublishedColumn[]): string {
   const fields = columns.map(({ name, type }) => ({ name, type, nullable: true, metadata: {} }))
   return JSON.stringify({ type: 'struct', fields })
 }
 
-/** The SELECT list of what is written. */
+/** Formats the SELECT list of what is written. */
 function selectList(columns: readonly PublishedColumn[]): string {
   return columns.map(({ name, sql }) => `${sql} AS ${quoteName(name)}`).join(', ')
 }
@@ -165,8 +165,8 @@ function selectList(columns: readonly PublishedColumn[]): string {
 const longestBound = 64
 
 /**
- * The statistics of a file as the log tells them, JSON, of what COPY … RETURN_STATS tells of each column, text by key.
- * Instants are whole milliseconds: nothing is cut off.
+ * Builds the statistics of a file for the log, as JSON, from those that COPY … RETURN_STATS returns of each column,
+ * text by key. Instants are whole milliseconds: nothing is cut off.
  */
 function deltaStats(
   rows: number,
@@ -199,10 +199,10 @@ function bound(type: DeltaType, text: string | undefined): string | number | und
   return day === undefined ? undefined : `${day}T${time}.${fraction.padEnd(3, '0')}Z`
 }
 
-/** An instant in microseconds as SQL. */
+/** Formats an instant in microseconds as SQL. */
 export const microsSql = (at: number): string => `make_timestamptz(${at}::BIGINT)`
 
-/** The condition that a metric is of a group: its path's first part. */
+/** Builds the condition that a metric is of a group: its path's first part. */
 export function groupSql(group: string): string {
   return `(published.metric = ${quote(group)} OR starts_with(published.metric, ${quote(`${group}/`)}))`
 }

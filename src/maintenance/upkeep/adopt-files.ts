@@ -23,7 +23,7 @@ export interface LostFolder {
   readonly revisable?: ReadonlySet<string>
 }
 
-/** What the path of a data file says. */
+/** Content of a data file according to its path. */
 interface FilePlace {
   /** Relative to the lake. */
   readonly path: string
@@ -37,9 +37,9 @@ export interface FoundFile extends FilePlace {
   readonly version: number
   readonly rows: number
   readonly columns: Columns
-  /** The digest that its footer tells, which held; null where it tells none. */
+  /** Digest in its footer, which was correct; null if it has none. */
   readonly digest: string | null
-  /** When a change of rules dated its points, in microseconds; 0 where its footer tells none. */
+  /** Time when a change of rules dated its points, in microseconds; 0 if its footer has none. */
   readonly datedAt: number
 }
 
@@ -50,13 +50,13 @@ export interface FileListing {
   readonly meta: { readonly [key: string]: Json }
 }
 
-/** A file that is not taken up, and why. */
+/** File that is not adopted, and why. */
 export interface LeftOut {
   readonly path: string
   readonly why: string
 }
 
-/** What a path of the layout holds; undefined where no table of this program does. */
+/** Parses a path of the layout; undefined if it is of no table of this program. */
 function placeOf(path: string): FilePlace | undefined {
   if (!path.endsWith('.parquet')) return undefined
   const { metric = null, interval = null } = parsePointsFile(path) ?? {}
@@ -66,7 +66,7 @@ function placeOf(path: string): FilePlace | undefined {
   return table === undefined ? undefined : { path, table, metric, interval }
 }
 
-/** Reads a file whole and holds it against its footer. A file of a newer program is refused with all the rest. */
+/** Reads a file whole and compares it with its footer. A file of a newer program is refused with all the rest. */
 export async function readFound(folder: LostFolder, path: string, lake: string): Promise<FoundFile | LeftOut> {
   const place = placeOf(path)
   if (!place) return { path, why: 'bodies as received and files of unknown tables are not taken up' }
@@ -95,7 +95,7 @@ async function proveFound({ engine, root }: LostFolder, lake: string, place: Fil
   return { ...place, version, rows, columns, digest: footer.digest, datedAt: Number(footer.dated ?? 0) }
 }
 
-/** When the run that wrote a file began, as the file's name tells, in microseconds; 0 if the name does not tell. */
+/** Parses from a file's name when the run that wrote it began, in microseconds; 0 if the name does not show it. */
 export function writtenAt(path: string): Micros {
   const match = /\/\d+-(\d{4})(\d\d)(\d\d)t(\d\d)(\d\d)(\d\d)(\d{3})z-\d+/.exec(path)
   if (!match) return 0
@@ -103,7 +103,7 @@ export function writtenAt(path: string): Micros {
   return parseMicros(`${year}-${month}-${day}T${hour}:${minute}:${second}.${thousandth}Z`) ?? 0
 }
 
-/** A file under a label as the journal keeps it. */
+/** Builds the journal's entry of a file under a label. */
 export async function entryOf(root: string, { file, label, meta }: FileListing): Promise<FileEntry> {
   const { path, table, rows, digest } = file
   const full = inLake(root, path)
@@ -111,7 +111,7 @@ export async function entryOf(root: string, { file, label, meta }: FileListing):
   return { ...withoutPoints, path, table, label, rows, bytes, digest, sha256: await sha256File(full), meta }
 }
 
-/** A points file as the journal keeps it, read back from its rows. */
+/** Builds the journal's entry of a points file, read back from its rows. */
 export async function pointsEntry({ engine, root }: LostFolder, file: FoundFile): Promise<FileEntry> {
   const { metric, interval, datedAt } = file
   const isPlaced = metric !== null && interval !== null
@@ -127,7 +127,7 @@ export async function pointsEntry({ engine, root }: LostFolder, file: FoundFile)
   return { ...entry, metric, interval, rows, digest, min_t, max_t }
 }
 
-/** Every series of the points files, and what they hold of it. */
+/** Lists every series in the points files, and its stored points. */
 export async function seriesIn({ engine, root }: LostFolder, files: readonly FileEntry[], catalogue: Catalogue) {
   const series: SeriesRow[] = []
   const progress: Progress[] = []
@@ -140,7 +140,7 @@ export async function seriesIn({ engine, root }: LostFolder, files: readonly Fil
     for (const { points, first, last, ...counted } of await countSeries(engine, named)) {
       const { asset, currency, exchange, network } = counted
       const params = counted.params === null ? {} : (JSON.parse(counted.params) as SeriesRow['params'])
-      // Where the endpoint takes no interval the one under which its points stand was found out by their spacing.
+      // If the endpoint takes no interval, the one of its points was derived from their spacing.
       const shownInterval = catalogue.endpoints.get(metric)?.intervals.length === 0 ? null : interval
       const identity = { metric, asset, interval: shownInterval, currency, exchange, network, params }
       const id = seriesId(identity)
@@ -155,7 +155,7 @@ export async function seriesIn({ engine, root }: LostFolder, files: readonly Fil
   return { series, progress: withMonths.toSorted((a, b) => (a.series < b.series ? -1 : 1)) }
 }
 
-/** The latest instant at which anything in a file was observed, in microseconds; 0 where it does not say. */
+/** Finds the latest instant at which anything in a file was observed, in microseconds; 0 if the file has none. */
 export async function observedIn({ engine, root }: LostFolder, { path, columns }: FoundFile): Promise<number> {
   const name = columns.find((column) => column.name === 'observed_at' || column.name === 'at')?.name
   if (name === undefined) return 0

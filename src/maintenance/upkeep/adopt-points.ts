@@ -4,10 +4,10 @@ import { computedSql } from '../../sources/points/files.ts'
 import type { Interval } from '../../base/time.ts'
 import { type FoundFile, type LeftOut, type LostFolder, writtenAt } from './adopt-files.ts'
 
-/** Rows that the same files hold in the same way. */
+/** Rows that the same files have in the same way. */
 interface Overlap {
   readonly files: readonly string[]
-  /** For each file the first one that dates the rows as it does, from 1; the same for all rows of other tables. */
+  /** First file that dates the rows as each file does, from 1; the same for all rows of other tables. */
   readonly dated: readonly number[]
   /** The files say different things of the same point. */
   readonly contradicts: boolean
@@ -15,7 +15,7 @@ interface Overlap {
 
 const superseded = 'its rows stand in other files'
 
-/** Chooses the points files in which each (series, t) stands once, with the newest dates. */
+/** Chooses the points files in which each (series, t) occurs once, with the newest dates. */
 export async function sortPoints(folder: LostFolder, files: readonly FoundFile[]) {
   const overlaps: Overlap[] = []
   for (const partition of await partitionsIn(folder, files))
@@ -23,7 +23,7 @@ export async function sortPoints(folder: LostFolder, files: readonly FoundFile[]
   return sortFiles(files, overlaps)
 }
 
-/** Chooses the files of another table in which each row stands once. */
+/** Chooses the files of another table in which each row occurs once. */
 export async function sortRows({ engine, root }: LostFolder, files: readonly FoundFile[]) {
   if (files.length === 0) return { kept: [], others: [] }
   const names = [...new Set(files.flatMap(({ columns }) => columns.map(({ name }) => `"${name}"`)))]
@@ -38,7 +38,7 @@ export async function sortRows({ engine, root }: LostFolder, files: readonly Fou
   )
 }
 
-/** Judges contradictions and dates first, then what is left by the rule that a row stands once. */
+/** Judges contradictions and dates first, then the rest by the rule that a row occurs once. */
 function sortFiles(files: readonly FoundFile[], overlaps: readonly Overlap[]) {
   const sorted = files.toSorted(byPreference)
   const byPath = new Map(sorted.map((file) => [file.path, file]))
@@ -62,7 +62,7 @@ function sortFiles(files: readonly FoundFile[], overlaps: readonly Overlap[]) {
   }
 }
 
-/** The order in which files that hold the same are preferred: what was written later comes first. */
+/** Compares files with the same rows by preference: the one written later comes first. */
 function byPreference(a: FoundFile, b: FoundFile): number {
   const later = writtenAt(b.path) - writtenAt(a.path)
   if (a.datedAt !== b.datedAt) return b.datedAt - a.datedAt
@@ -71,7 +71,7 @@ function byPreference(a: FoundFile, b: FoundFile): number {
   return a.path < b.path ? 1 : -1
 }
 
-/** The files that cannot stay because of what others say of the same rows. */
+/** Lists the files that cannot stay because others contradict or repeat the same rows. */
 function judge({ files, dated, contradicts }: Overlap, byPath: ReadonlyMap<string, FoundFile>): LeftOut[] {
   const twice = files.filter((path, n) => files.indexOf(path) !== n)
   if (twice.length > 0) return twice.map((path) => ({ path, why: 'it holds a row twice' }))
@@ -143,23 +143,21 @@ function pathsOf(root: string, files: readonly FoundFile[]): string {
   return quoteList(files.map(({ path }) => inLake(root, path)))
 }
 
-/** Absolute paths as the lake names them. */
+/** Converts absolute paths to those that the lake uses. */
 function inside(root: string, paths: readonly string[]): string[] {
   const start = inLake(root, 'x').length - 1
   return paths.map((path) => path.slice(start).replaceAll('\\', '/'))
 }
 
-/**
- * Rows that the same files hold: how many of these files may stay is one. Files are numbers, the preferred ones low.
- */
+/** Files with the same rows, of which one may stay. Files are numbers, the preferred ones low. */
 type Shared = readonly number[]
 
 /** Maximum number of steps tried for files that overlap with one another. */
 const patience = 100_000
 
 /**
- * Chooses among `count` files the ones of which each row stands in exactly one; of several such sets the one with the
- * preferred files. Files that overlap so that no set of whole ones does are refused, with all that overlap with them.
+ * Chooses among `count` files so that each row is in exactly one of them; of several such sets the one with the
+ * preferred files. Files that overlap so that no set of whole ones fits are refused, with all that overlap with them.
  */
 export function chooseFiles(count: number, shared: readonly Shared[]) {
   const keptNumbers = new Set<number>()
@@ -179,7 +177,7 @@ interface Group {
   readonly shared: readonly Shared[]
 }
 
-/** Files that overlap with one another, directly or by others. */
+/** Groups files that overlap with one another, directly or through others. */
 function groups(count: number, shared: readonly Shared[]): Group[] {
   const parent = Array.from({ length: count }, (_, file) => file)
   const top = (file: number): number => {
@@ -197,7 +195,10 @@ function groups(count: number, shared: readonly Shared[]): Group[] {
   return [...files].map(([key, indexes]) => ({ files: indexes, shared: rows.get(key) ?? [] }))
 }
 
-/** The preferred files first: the first set that is found is the preferred one, whatever else was there beside it. */
+/**
+ * Finds the set of files to keep, with the preferred files first: the first set found is the preferred one, whatever
+ * other files there are.
+ */
 function coverOf({ files, shared }: Group): ReadonlySet<number> | undefined {
   const byVersion = Map.groupBy(
     shared.flatMap((rows) => rows.map((file) => ({ file, rows }))),

@@ -12,8 +12,8 @@ import { countRecords } from '../../sources/registry/status.ts'
 import { rowsAs } from '../../lake/ledger/index-rows.ts'
 
 /**
- * Stands for a cursor that is lost: nobody can send it back, so that a sync begins with a snapshot in a new epoch, and
- * what that shows changed some time before.
+ * Placeholder for a lost cursor: no request can send it back, so that a sync begins with a snapshot in a new epoch, and
+ * the changes in it happened some time before.
  */
 const lostCursor = '\uFFFD'
 
@@ -35,7 +35,10 @@ const manifestFields = { ...snapshotFields, resource: text, base: text, delta: o
 /** One line of the table `snapshots`: which layers showed a table on a date. */
 type Manifest = Shaped<typeof manifestFields>
 
-/** A gap in the steps would show what is gone as open: the history is taken up whole or not at all. */
+/**
+ * Refusal to adopt a history. A gap in the steps would show ended versions as open: a history is adopted whole or not
+ * at all.
+ */
 class Refusal extends Error {}
 
 /** Rebuilds where the registry stood from the files of its tables. */
@@ -117,7 +120,7 @@ function columnsOf({ columns }: FoundFile): readonly (readonly [string, string])
   return columns.map(({ name, type }) => [name, type.replace('TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ')])
 }
 
-/** Each layer under every date that it shows. */
+/** Lists each layer under every date that it shows. */
 function datedListings(manifests: readonly Manifest[], dated: ReadonlyMap<string, FoundFile>): FileListing[] {
   const listings = new Map<string, FileListing>()
   for (const { resource, base, delta, date } of manifests)
@@ -134,10 +137,10 @@ function datedListings(manifests: readonly Manifest[], dated: ReadonlyMap<string
   return [...listings.values()]
 }
 
-/** The steps must lead to what the last snapshot counted: else files of the history are lost. */
+/** Proves that the steps lead to the counts of the last snapshot: else files of the history are lost. */
 async function proveOpen({ engine, root }: LostFolder, steps: Steps, manifests: readonly Manifest[]): Promise<void> {
   for (const { resource, rows, observed_at, date } of manifests) {
-    // Of what records embed a snapshot may count other rows than history.
+    // For resources that embed records a snapshot may count other rows than history.
     const stepFiles = steps.get(`history.${resource}`) ?? []
     if (rows === null || stepFiles.some(({ columns }) => columns.some(({ name }) => name === 'parent_id'))) continue
     const all = relation(`history.${resource}`, pathsOf(root, stepFiles))

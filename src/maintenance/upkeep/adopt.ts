@@ -42,14 +42,17 @@ import { foundFolder, isLakeLost } from './judgement.ts'
 import { countStrayDataFiles } from '../../lake/store/parquet.ts'
 import { formatCount } from '../../base/figures.ts'
 
-/** What taking up a lost lake needs beside its files. */
+/** Dependencies of adopting a lost lake, in addition to its files. */
 export interface Adoption {
   readonly catalogue: Catalogue
-  /** Whether the configured provider makes its data up; null where none is configured, or it cannot be told. */
+  /** Whether the configured provider makes its data up; null if none is configured, or it is unknown. */
   readonly synthetic: boolean | null
 }
 
-/** What is moved aside before the journal is made, written down first: a run that was killed goes on with the same. */
+/**
+ * Files to move aside before the journal is rebuilt. The plan is written down first: a run that was killed continues
+ * with the same.
+ */
 interface Plan {
   readonly folder: string
   /** The newest version that any found file speaks of. */
@@ -62,8 +65,8 @@ const planDone = 'adopted.json'
 const entryKept = 'entry.json'
 
 /**
- * What speaks of versions that no journal explains any more; the ledger goes first, so that nobody takes the rest for a
- * beginning.
+ * Paths that refer to versions no journal explains any more; the ledger moves first, so that the rest is not taken for
+ * a beginning.
  */
 const aside = [
   places.ledger,
@@ -80,8 +83,8 @@ const aside = [
 ]
 
 /**
- * Makes a journal anew for the data files of a lake that lost its own: for those that are sound and in which each row
- * stands once. All others move to `found-<instant>/`; nothing is removed. The checkpoint's appearing is the commit.
+ * Rebuilds the journal of a lake that lost it, from its data files: those that are sound and in which each row occurs
+ * once. All others move to `found-<instant>/`; nothing is removed. The checkpoint's appearing is the commit.
  */
 export async function adoptLost(root: string, adopting: Adoption, deps: CommitDeps): Promise<string[]> {
   const disk = deps.disk ?? realDisk
@@ -125,10 +128,10 @@ export async function adoptLost(root: string, adopting: Adoption, deps: CommitDe
   return inWords(stock, series, progress, version, plan)
 }
 
-/** What an entry has no word of. */
+/** Fields of an entry that are empty here. */
 const emptyEntry = { coverage: [], violations: [], findings: [], requests: [], verified: [], rules: null }
 
-/** The marker's id; without one that which all footers agree on. */
+/** Finds the id of the lake: the marker's, or without one that which all footers agree on. */
 async function lakeOf(root: string, lakes: readonly string[]): Promise<string> {
   const [only] = lakes
   const id = (await readMarker(root)) ?? (lakes.length === 1 ? only : undefined)
@@ -189,7 +192,7 @@ async function takeStock(folder: LostFolder, lake: string): Promise<FoundStock> 
   return { listed, others, state: registry.state, registry: registry.refused, version, observed, unproved }
 }
 
-/** The plan of a run that was killed on the way. */
+/** Finds the plan of a run that was killed on the way; undefined if there is none. */
 async function unfinished(root: string): Promise<Plan | undefined> {
   for (const { name } of await entriesIn(root)) {
     const path = inLake(root, `${name}/${planFile}`)
@@ -206,7 +209,7 @@ async function unfinished(root: string): Promise<Plan | undefined> {
 /** Whether a run that took up a lost lake here was killed before its end. */
 export const isHalfAdopted = async (root: string): Promise<boolean> => (await unfinished(root)) !== undefined
 
-/** Writes the entry that the checkpoint holds, and then that nothing is left to be done. */
+/** Writes the entry that is in the checkpoint, and then that nothing is left to be done. */
 export async function endAdoption(root: string, deps: CommitDeps): Promise<void> {
   const disk = deps.disk ?? realDisk
   // Another one may be at its end, too.
@@ -253,9 +256,7 @@ async function moveAside(disk: Disk, root: string, { folder, moves }: Plan): Pro
   for (const place of touched) await disk.syncFolder(inLake(root, place))
 }
 
-/**
- * What the newest sound checkpoint and the entries that can be read of a lost journal have on record of these series.
- */
+/** Reads what the newest sound checkpoint and the readable entries of a lost journal have on record of these series. */
 async function recordIn(folder: string, lake: string, series: readonly SeriesRow[]) {
   const { entries, checkpoints } = await listJournal(folder)
   using stack = new DisposableStack()
@@ -294,7 +295,7 @@ async function recordIn(folder: string, lake: string, series: readonly SeriesRow
   }
 }
 
-/** The checkpoint commits in one step; the entry that it holds is kept beside it until that can follow. */
+/** Publishes the checkpoint, which commits in one step; the entry in it is kept next to it until that can follow. */
 async function publish(disk: Disk, root: string, folder: string, entry: Entry): Promise<void> {
   using index = await Ledger.inMemory(root, 0)
   const { text } = encodeEntry(entry)

@@ -23,17 +23,17 @@ import { dissolveRecent } from './merge-jobs.ts'
 import { type Rewriting, withRewriting } from './rewrite.ts'
 import { providerOf } from '../../lake/ledger/provider.ts'
 
-/** A clock may be off by so much without anybody's noticing. */
+/** Maximum microseconds that a clock may be off unnoticed. */
 const tolerated = 3_600_000_000
 
-/** The versions that a clock far ahead has dated, and the one before them: none once they are mended. */
+/** Lists the versions that a clock far ahead has dated, and the one before them: none once they are corrected. */
 function versionsAhead(ledger: Ledger, now: Micros) {
   const versions = storedVersions(ledger)
   const good = versions.findLast(({ committed_at }) => committed_at <= now + tolerated)
   return { good, wrong: versions.filter(({ version }) => version > (good?.version ?? 0)) }
 }
 
-/** One line where the last commit lies ahead of the clock of this machine; null where all is well. */
+/** Builds a note of one line if the last commit lies ahead of this machine's clock; null if all is well. */
 export function clockNote(ledger: Ledger, now: Micros): string | null {
   const { committed_at, version } = ledger.head()
   if (committed_at <= now + tolerated) return null
@@ -41,7 +41,7 @@ export function clockNote(ledger: Ledger, now: Micros): string | null {
   return `version ${version} was committed at ${last}, the clock of this machine says ${local}: see pitlake doctor`
 }
 
-/** The latest instant of the future that the index has of a run, a request or a fact that is no version. */
+/** Finds the latest instant of the future that the index has for a run, a request or a fact that is no version. */
 function latestAhead(ledger: Ledger, now: Micros): Micros | null {
   const parts = [...clocked, ['soft', 'at']].map(([table, column]) => `SELECT max(${column}) AS at FROM ${table}`)
   const at = Number(ledger.statement(`SELECT max(at) AS at FROM (${parts.join(' UNION ALL ')})`).get()?.['at'] ?? 0)
@@ -49,8 +49,7 @@ function latestAhead(ledger: Ledger, now: Micros): Micros | null {
 }
 
 /**
- * What doctor says of a clock that was far ahead. Of a synthetic lake a simulated clock may be meant; a run alone dates
- * nothing.
+ * Finds a clock that was far ahead. A synthetic lake may have a simulated clock on purpose; a run alone dates nothing.
  */
 export function checkClock(ledger: Ledger, now: Micros): Damage[] {
   const [first] = versionsAhead(ledger, now).wrong
@@ -63,9 +62,9 @@ export function checkClock(ledger: Ledger, now: Micros): Damage[] {
 }
 
 /**
- * Mends what a clock far ahead has dated, by one commit that carries the true instant: points seen in the future are
- * seen now (late is safe), coverage of the future and answers of the future are taken back, the findings say so. The
- * earlier entries stay as they are.
+ * Repairs what a clock far ahead has dated, by one commit with the true instant: points seen in the future are seen now
+ * (late is safe), coverage and answers of the future are taken back, and the findings report it. The earlier entries
+ * stay as they are.
  */
 export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<string[]> {
   const now = Math.floor(deps.nowMicros())
@@ -119,7 +118,7 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
   return [`${wrong.length} versions were dated by a clock far ahead: ${lastSeen} are now seen at their mending`]
 }
 
-/** Points that were seen in the future are seen now, and so is what is known by that alone. */
+/** Corrects points that were seen in the future: they are seen now, and so is what is known by that alone. */
 async function mendPoints(rewriting: Rewriting, mending: Mending) {
   const { now, wrong, ticket } = mending
   const observed = { now, known: new Map(), otherwise: ticket.committed_at }
@@ -140,15 +139,15 @@ async function mendPoints(rewriting: Rewriting, mending: Mending) {
   return { add, remove: mendedFiles.map(({ from }) => from), rows: add.reduce((sum, { rows }) => sum + rows, 0) }
 }
 
-/** Earlier datings that a change of rules by the wrong clock has ended: they ended when its version is mended. */
+/**
+ * Corrects earlier datings that a change of rules by the wrong clock has ended: they end when its version is corrected.
+ */
 function datingsBack(ledger: Ledger, { now, ticket: { version, committed_at } }: Mending): StagedFile[] {
   const wrong = liveFiles(ledger, { table: 'redated' }).filter(({ label }) => Number(label) > now)
   return wrong.map((file) => asEarlier(file, committed_at - (version - file.added_version)))
 }
 
-/**
- * Runs of the wrong clock that made no version: the index sets their instants back, by a version that brings nothing.
- */
+/** Corrects runs of the wrong clock that made no version: the index sets their instants back, by an empty version. */
 async function mendRuns(ledger: Ledger, deps: CommitDeps): Promise<string[]> {
   const { version, committed_at } = ledger.head()
   if (version === 0) return []
@@ -168,7 +167,10 @@ function busy(): LakeError {
   return usage('points or polls came while the instants were mended', { next: 'run pitlake doctor --repair again' })
 }
 
-/** Windows that answers of the future told of, and what of them stored points prove. */
+/**
+ * Computes the coverage to take back: windows from answers of the future, and the parts of them that stored points
+ * prove.
+ */
 function coverageBack(ledger: Ledger, now: number) {
   const allSeries = storedSeries(ledger)
   const uncovered: Pick<CoverageRow, 'series' | 'since' | 'until'>[] = []

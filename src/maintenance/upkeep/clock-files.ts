@@ -34,9 +34,9 @@ type RegistryState = Readonly<ReturnType<typeof registryState>>
 export interface Mending {
   /** The versions that it dated, the first one first. */
   readonly wrong: readonly Pick<StoredVersion, 'version' | 'committed_at'>[]
-  /** When the version before them was committed; undefined where there was none. */
+  /** Commit time of the version before them; undefined if there was none. */
   readonly before: Micros | undefined
-  /** What is later than this never was. */
+  /** Present time: later instants are false. */
   readonly now: Micros
   /** The version that mends. */
   readonly ticket: Ticket
@@ -44,17 +44,17 @@ export interface Mending {
   readonly nextFile: () => number
 }
 
-/** Instants of before and after a mending. */
+/** True instants for the false ones of a repair. */
 interface TrueInstants {
-  /** What is later than this never was. */
+  /** Present time: later instants are false. */
   readonly now: Micros
   /** The wrong instants in their order; the true ones are in the same order, so that steps stay one after the other. */
   readonly known: ReadonlyMap<Micros, Micros>
-  /** What stands in the place of any other wrong one. */
+  /** Instant that replaces any other false one. */
   readonly otherwise: Micros
 }
 
-/** SQL of the true instants of a column. */
+/** Builds the SQL of the true instants of a column. */
 export function trueInstantSql(name: string, { now, known, otherwise }: TrueInstants): string {
   const column = quoteName(name)
   const list = (values: Iterable<Micros>): string => `CAST([${[...values].join(', ')}] AS BIGINT[])`
@@ -69,7 +69,7 @@ export function trueInstantSql(name: string, { now, known, otherwise }: TrueInst
 const seenColumns: ReadonlySet<string> = new Set(['at', 'observed_at', supersededColumn])
 
 /**
- * Writes a file as the nth of the spool with true instants, `mended` by column; null where none of it lies in the
+ * Writes a file as the nth of the spool with true instants, `mended` by column; null if none of them lies in the
  * future. Nothing but these columns may change.
  */
 export async function mendInstants(
@@ -94,7 +94,7 @@ export async function mendInstants(
   })
 }
 
-/** How many rows of a relation carry an instant of the future. */
+/** Counts the rows of a relation with an instant of the future. */
 async function aheadIn(session: Engine, source: string, columns: Columns, now: Micros): Promise<number> {
   const late = columns
     .filter(({ name }) => seenColumns.has(name))
@@ -114,9 +114,9 @@ export interface MendedArchive {
 }
 
 /**
- * Rows of the ledger that a clock far ahead put into files of the lake get true instants there. What the index still
- * has of them leaves the files, and what is in files is what was before the wrong clock: else nothing that comes before
- * its instant would ever be told again.
+ * Corrects rows of the ledger in files of the lake that a clock far ahead dated. Rows that are still in the index leave
+ * the files, and the mark of archived rows goes back to before the wrong clock: else nothing before its instant would
+ * ever be reported again.
  */
 export async function mendArchive(rewriting: Rewriting, mending: Mending): Promise<MendedArchive> {
   const { ledger } = rewriting
@@ -134,10 +134,10 @@ export async function mendArchive(rewriting: Rewriting, mending: Mending): Promi
   return { add, remove, state: toState({ ...archivedNow, before: (mending.before ?? 0) + 1 }) }
 }
 
-/** Windows and days of these names are told by others than this machine's clock. */
+/** Windows and days whose dates do not come from this machine's clock. */
 const foreign: ReadonlySet<string> = new Set(['since', 'until', 'provider_date'])
 
-/** The file without what the index still tells and with true instants; null where nothing is left of it. */
+/** Rewrites a file without the rows that are still in the index and with true instants; null if no row is left. */
 async function mendArchived(rewriting: Rewriting, mending: Mending, table: Archived, file: StoredFile) {
   const { version, committed_at: now } = mending.ticket
   // An instant of a wrong version is that version's mended one; any other of the future is that of the mending.
@@ -159,7 +159,10 @@ async function mendArchived(rewriting: Rewriting, mending: Mending, table: Archi
   return staged && { ...staged, label: file.label > month ? month : file.label }
 }
 
-/** Rows of which the index has its own stay where they were in files before the wrong clock. */
+/**
+ * Builds the condition for rows to stay: those with a row in the index only if they were in files before the wrong
+ * clock.
+ */
 function staysSql({ ledger }: Rewriting, { before = 0 }: Mending, table: Archived): string {
   if (!isKept(table)) return 'true'
   const [key, instant] = table === 'versions' ? ['version', 'committed_at'] : ['id', 'started_at']
@@ -175,7 +178,7 @@ interface Polls extends TrueInstants {
   readonly layers: Map<string, string>
 }
 
-/** The instants of the versions from `first` on that brought files of the registry or of the listing of assets. */
+/** Lists the instants of the versions from `first` on that added files of the registry or of the listing of assets. */
 export function pollInstants(ledger: Ledger, first: number): Micros[] {
   return ledger
     .statement(
@@ -187,7 +190,7 @@ export function pollInstants(ledger: Ledger, first: number): Micros[] {
 }
 
 /**
- * Gives what polls of a wrong clock brought the instant of the mending: files are written anew, dates and layers are
+ * Redates what polls of a wrong clock added to the instant of the repair: files are rewritten, dates and layers are
  * named after the true day, the state follows. Several polls stay one after the other, the last one at the commit.
  */
 export async function mendRegistry(rewriting: Rewriting, mending: Mending, instants: readonly Micros[]) {
@@ -203,7 +206,7 @@ export async function mendRegistry(rewriting: Rewriting, mending: Mending, insta
   const polled = liveFiles(ledger).filter(
     ({ path }) => parseRegistryFile(path) !== undefined || path.startsWith(`${places.assets}/`),
   )
-  // Dated tables come first: their new names stand in `snapshots`.
+  // Dated tables come first: their new names are in `snapshots`.
   const sorted = [...polled.filter(({ label }) => label !== ''), ...polled.filter(({ label }) => label === '')]
   for (const [path, listed] of Map.groupBy(sorted, (file) => file.path)) {
     const staged = await mendFile(rewriting, mending, polls, listed)
@@ -225,7 +228,7 @@ export async function mendRegistry(rewriting: Rewriting, mending: Mending, insta
   }
 }
 
-/** A file written anew; null where it was not made by the wrong clock. */
+/** Rewrites a file; null if the wrong clock did not make it. */
 async function mendFile(
   rewriting: Rewriting,
   { wrong, ticket, nextFile }: Mending,
@@ -243,7 +246,7 @@ async function mendFile(
   return { ...staged, path: registryFile(file.table, layer, polls.date), label: polls.date }
 }
 
-/** SQL by column of what a wrong poll has dated or named. */
+/** Builds the SQL by column of what a wrong poll has dated or named. */
 function mendedSql(polls: Polls): ReadonlyMap<string, string> {
   const { now, date, layers } = polls
   const mended = new Map([...seenColumns].map((name) => [name, trueInstantSql(name, polls)]))
@@ -257,7 +260,7 @@ function mendedSql(polls: Polls): ReadonlyMap<string, string> {
   return mended
 }
 
-/** A layer of before that a wrong date is made of is one of the true date. */
+/** Lists a layer that a wrong date refers to under the true date. */
 function listedToday(listed: readonly StoredFile[], first: number, date: string): StagedFile[] {
   const [file] = listed
   const wrong = listed.some(({ label, added_version }) => added_version >= first && label !== '')
@@ -265,7 +268,7 @@ function listedToday(listed: readonly StoredFile[], first: number, date: string)
   return [listedAs(file, { label: date })]
 }
 
-/** Bodies that only the wrong clock has listed: they would be kept until its day comes. */
+/** Corrects the date of bodies that only the wrong clock has listed: they would be kept until its day comes. */
 function relabelled(ledger: Ledger, first: number, date: string): StagedFile[] {
   const listed = Map.groupBy(liveFiles(ledger, { table: 'raw' }), (file) => file.path)
   return [...listed.values()].flatMap((files) => {
@@ -296,7 +299,7 @@ function stateOf(ledger: Ledger, polls: Polls, paths: ReadonlyMap<string, string
   })
 }
 
-/** When the feed was read last is told too early rather than too late: after the commit that came before. */
+/** Computes when the feed was last read: too early rather than too late, after the previous commit. */
 function passingOf(ledger: Ledger, { now, before }: Mending) {
   const { polled } = passingFacts(ledger)
   const limit = storedPassing(ledger, 'registry.snapshot_limit')

@@ -12,7 +12,7 @@ import { type Damage, finding } from './findings.ts'
 /** State of the journal, as far as it can be read. */
 export interface JournalHealth {
   readonly findings: readonly Damage[]
-  /** The lake whose journal it is: the one that most of its files name; null where none can be read. */
+  /** Lake of the journal: the one that most of its files name; null if none can be read. */
   readonly lake: string | null
   /** The newest version that any name in the journal speaks of. */
   readonly newest: number
@@ -31,14 +31,14 @@ export interface JournalHealth {
 /** Problems of a file of the journal. */
 type Problem = Pick<Damage, 'kind' | 'found'> & { readonly remedy?: string | undefined }
 
-/** What is needed of an entry to hold it against the others. */
+/** Fields of an entry that are compared with other entries. */
 type Link = Pick<Sealed, 'digest'> & Pick<Sealed['entry'], 'lake' | 'previous'>
 
-/** Reads every entry and checkpoint, proves each, and finds what is missing between them. */
+/** Reads every entry and checkpoint, proves each, and finds those that are missing. */
 export async function checkJournal(root: string): Promise<JournalHealth> {
   const listed = await listJournal(root)
   const health = await healthOf(root, listed)
-  // What was folded meanwhile is not lost.
+  // Entries that were merged into a checkpoint meanwhile are not lost.
   const folded = health.findings.length > 0 && (await isFoldedSince(root, listed))
   return folded ? await checkJournal(root) : health
 }
@@ -56,7 +56,7 @@ async function healthOf(root: string, { entries, checkpoints, newest }: Listing)
   for (const [version, head] of heads) {
     const problem = 'kind' in head ? head : head.lake === lake ? undefined : foreign('checkpoint_torn', head.lake)
     if (problem) note(checkpointFile(version), problem)
-    // A checkpoint of a different layout stands in for its entries all the same.
+    // A checkpoint of a different layout replaces its entries all the same.
     if (problem === undefined || isOtherLayout(problem)) folded = version
   }
   const broken: number[] = []
@@ -83,7 +83,7 @@ async function healthOf(root: string, { entries, checkpoints, newest }: Listing)
 const isOtherLayout = ({ kind }: Pick<Damage, 'kind'>): boolean =>
   kind === 'newer_version' || kind === 'unreleased_version'
 
-/** The lake that most of them name; of equals the one that is named first. */
+/** Finds the lake that most of them name; of equals the one that is named first. */
 function lakeOf(all: readonly ({ readonly lake: string | null } | Problem)[]): string | null {
   const counts = new Map<string | null, number>()
   for (const link of all) if (!('kind' in link)) counts.set(link.lake, (counts.get(link.lake) ?? 0) + 1)
@@ -101,7 +101,7 @@ function problemOf(link: Link | Problem, before: Link | undefined, lake: string 
   return follows ? undefined : { kind: 'entry_torn', found: 'it does not follow the entry before it' }
 }
 
-/** Entries that are not there, those next to each other in one finding; a checkpoint that is damaged is told itself. */
+/** Finds missing entries, adjacent ones in one finding; a damaged checkpoint is reported itself. */
 function lostEntries(versions: readonly number[], folded: number): Damage[] {
   const reported = new Set(versions.filter((version) => version > folded))
   return [...reported].flatMap((version) => {
@@ -124,7 +124,7 @@ async function linkOrProblem(root: string, version: number): Promise<Link | Prob
   }
 }
 
-/** What a program of a different layout wrote, and what to do about it. */
+/** Reports a file that a program of a different layout wrote, and what to do about it. */
 function otherLayoutIn(error: unknown): Problem | undefined {
   if (!(error instanceof LakeError) || error.kind !== 'usage') return undefined
   const [{ got, next } = {}] = error.complaints
@@ -139,7 +139,7 @@ interface Header {
   readonly program?: unknown
 }
 
-/** The first line of a checkpoint whose bytes are as they were written. */
+/** Reads the first line of a checkpoint whose bytes are as they were written; else returns the problem. */
 async function headerOrProblem(root: string, version: number): Promise<Header | Problem> {
   const torn = (found: string): Problem => ({ kind: 'checkpoint_torn', found })
   try {
@@ -152,7 +152,7 @@ async function headerOrProblem(root: string, version: number): Promise<Header | 
   }
 }
 
-/** Files of runs that the ledger has read, that are not there any more, and that no sound checkpoint stands in for. */
+/** Finds files of runs that the ledger has read, that no longer exist, and that no sound checkpoint replaces. */
 export async function checkRuns(ledger: Ledger): Promise<Damage[]> {
   const missing = new Map<string, number>()
   for (const [name, offset] of offsetsOf(ledger)) {
@@ -191,8 +191,8 @@ export interface UnfitEntry {
 }
 
 /**
- * The journal's last entry, if its bytes are sound and everything before it is, but it cannot be applied. Programs of
- * before could commit such a one; no command opens the lake while it stands there.
+ * Finds the journal's last entry, if its bytes are sound and everything before it is, but it cannot be applied. Older
+ * versions could commit such a one; no command opens the lake while it is there.
  */
 export async function unfitEntry(root: string): Promise<UnfitEntry | undefined> {
   const { newest: version, folded } = await listJournal(root)
@@ -216,7 +216,10 @@ export async function unfitEntry(root: string): Promise<UnfitEntry | undefined> 
   }
 }
 
-/** The digest of a text of this program's schema whose bytes are as they were written. */
+/**
+ * Reads the digest of a text of this program's schema whose bytes are as they were written; undefined for any other
+ * text.
+ */
 function soundDigest(text: string, version: number): string | undefined {
   try {
     const { body, digest } = openSealed(text, entryFile(version))
@@ -238,7 +241,7 @@ export async function setAside(disk: Disk, root: string, { version, digest }: Un
   return `${entryFile(version)} was set aside as ${asideFile(version, digest)}`
 }
 
-/** Folders that bear the name of an entry or a checkpoint: no version can take that name. */
+/** Lists folders with the name of an entry or a checkpoint: no version can use that name. */
 export async function strayFolders(root: string): Promise<string[]> {
   const entries = await entriesIn(inLake(root, places.journal))
   return entries.filter((entry) => entry.isDirectory() && parseJournalName(entry.name)).map(({ name }) => name)

@@ -59,9 +59,12 @@ interface DoctorInput {
   readonly rebuildLedger?: boolean
   /** Mends whatever can be mended without losing anything. */
   readonly repair?: boolean
-  /** Goes on without damaged files; their windows are asked for again. */
+  /** Removes damaged files from the lake; their windows are requested again. */
   readonly forgetLost?: boolean
-  /** Makes the journal of a lake that lost it anew from its data files. */
+  /**
+   * Dependencies for rebuilding the journal of a lake that lost it, from its data files; null or absent: it is not
+   * rebuilt.
+   */
   readonly adopt?: Adoption | null
 }
 
@@ -74,7 +77,7 @@ interface DoctorDeps extends CommitDeps {
   readonly views?: BuildViews
   /** The registry's resources, to read its bodies with; without them no file of it is rebuilt. */
   readonly resources?: Resources
-  /** Free bytes of the disk that holds a folder; without it room is not looked at. */
+  /** Reads the free bytes of a folder's disk; without it the space is not checked. */
   readonly space?: (path: string) => Promise<{ readonly free: number }>
 }
 
@@ -96,13 +99,13 @@ export interface Diagnosis {
   readonly observed_again: readonly ObservedAgain[]
 }
 
-/** Finds what is wrong with a lake; mends what it is told to, then looks again. */
+/** Finds what is wrong with a lake; repairs what the input requests, then looks again. */
 export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Diagnosis> {
   const { data: root, rebuildLedger, repair, forgetLost, adopt } = input
   if (rebuildLedger || repair || forgetLost || adopt) await refuseMirror(root)
   const cleared = repair && isBegun(root) ? await clearPlaces(root) : []
   const occupied = isBegun(root) ? await checkPlaces(root) : []
-  // Where a file stands in place of a folder nothing else can be judged, and its remedy comes first.
+  // If a file is in the place of a folder nothing else can be judged, and its remedy comes first.
   if (occupied.length > 0) return { ...nothingSeen, findings: occupied }
   const found = await examineFolders(input, deps)
   return { ...found, mended: [...cleared, ...found.mended] }
@@ -138,7 +141,7 @@ async function examineFolders(input: DoctorInput, deps: DoctorDeps): Promise<Dia
   return { ...diagnosis, findings, mended, forgotten: rest?.forgotten ?? null }
 }
 
-/** Data without journal and ledger: nothing else can be judged. */
+/** Examines data without journal and ledger: nothing else can be judged. */
 async function withoutJournal(input: DoctorInput, deps: DoctorDeps): Promise<Diagnosis> {
   const left = await countStrayDataFiles(input.data)
   const mended = input.repair ? await moveFound(input.data, deps) : []
@@ -147,7 +150,7 @@ async function withoutJournal(input: DoctorInput, deps: DoctorDeps): Promise<Dia
   return { lake: left.lakes[0] ?? null, version: 0, checked, findings, mended, forgotten: null, observed_again: [] }
 }
 
-/** The finding of a lost lake. */
+/** Builds the finding of a lost lake. */
 function lostDamage({ files, bytes, lakes, version }: Awaited<ReturnType<typeof countStrayDataFiles>>): Damage {
   const whose = lakes.length === 0 ? 'of an unknown lake' : `of the lake ${lakes.join(' and ')}`
   const what = `${files} data files (${formatCount(bytes)} bytes) ${whose}, up to version ${version}`
@@ -182,7 +185,7 @@ async function mendFiles(ledger: Ledger, input: DoctorInput, deps: DoctorDeps) {
   const findMissing = async (): Promise<DamagedFile[]> =>
     (await checkFiles(ledger, input.thorough)).damaged.filter(({ damage }) => isGone(damage))
   const done: string[] = []
-  /** Why files of the registry could not be made again, by path. */
+  /** Reasons why files of the registry could not be rebuilt, by path. */
   let beyond: ReadonlyMap<string, string> = new Map()
   if (input.repair) {
     const lostFiles = await findMissing()
@@ -199,9 +202,7 @@ async function mendFiles(ledger: Ledger, input: DoctorInput, deps: DoctorDeps) {
   return { done, forgotten, beyond }
 }
 
-/**
- * Makes the views anew where they are not those of this version: whatever was mended, they say the same as the ledger.
- */
+/** Rebuilds the views if they are not those of this version: after any repair they match the ledger. */
 async function mendViews(ledger: Ledger, { data: root, thorough }: DoctorInput, deps: DoctorDeps): Promise<string[]> {
   if (!deps.views) return []
   const done = await clearViews(root)
@@ -211,7 +212,7 @@ async function mendViews(ledger: Ledger, { data: root, thorough }: DoctorInput, 
   try {
     await deps.views(ledger)
   } catch (error) {
-    // What was mended stays told; what they cannot be made without is a finding, else `pitlake views` says why.
+    // Repairs stay reported; a missing file is a finding, any other reason is shown by `pitlake views`.
     if (error instanceof LakeError && error.kind !== 'integrity') throw error
     return done
   }
@@ -220,7 +221,7 @@ async function mendViews(ledger: Ledger, { data: root, thorough }: DoctorInput, 
   return [...done, `${places.database} and ${places.script} were made anew${lostText}`]
 }
 
-/** What could not be made from registry/raw says why. */
+/** Adds the reason to damage that could not be repaired from registry/raw. */
 function withReason(damage: Damage, beyond: ReadonlyMap<string, string> = new Map()): Damage {
   const why = beyond.get(damage.path)
   return why === undefined ? damage : { ...damage, remedy: instead.beyond(why) }
@@ -234,7 +235,7 @@ async function adopted(input: DoctorInput, adopting: Adoption, deps: DoctorDeps)
   return { ...(await look(input, deps)), mended }
 }
 
-/** What work gives; undefined where the lake does not let it: that stays among the findings. */
+/** Awaits work; undefined if the state of the lake prevents it: that stays among the findings. */
 async function ifSound<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work()
@@ -254,7 +255,7 @@ interface OpenLake {
   readonly damaged: readonly DamagedFile[]
 }
 
-/** What is looked for in a lake whose index can be read, and (`writable`) only where what is found can be mended. */
+/** Checks of a lake whose index can be read; those with `writable` only if what they find can be repaired. */
 const looks: readonly {
   readonly writable?: true
   readonly look: (seen: OpenLake) => readonly Damage[] | Promise<readonly Damage[]>
@@ -270,7 +271,7 @@ const looks: readonly {
   { look: ({ ledger }) => checkCopies(ledger) },
 ]
 
-/** A closed way to many files is one finding. */
+/** Keeps one finding for each kind and path: a folder that cannot be opened hides many files. */
 function onePerWay(damages: readonly Damage[]): Damage[] {
   return [...new Map(damages.map((damage) => [`${damage.kind} ${damage.path}`, damage])).values()]
 }
@@ -305,15 +306,15 @@ async function look(input: DoctorInput, deps: DoctorDeps, judgement?: LakeJudgem
   }
 }
 
-/** The findings of `strayFolders`. */
+/** Lists the findings of `strayFolders`. */
 async function checkStrays(root: string): Promise<Damage[]> {
   const found = 'a folder stands where an entry will'
   return (await strayFolders(root)).map((name) => finding('entry_stray', `${places.journal}/${name}`, found))
 }
 
 /**
- * The index to look through, by the way that is judged right: the sound one, one made in memory, or the one that was
- * left.
+ * Opens the index to look through, by the way that is judged right: the sound one, one made in memory, or the one that
+ * was left.
  */
 async function openAnyhow(root: string, { way, journal }: LakeJudgement): Promise<Ledger | undefined> {
   if (way === 'newer' || way === 'adopt') return undefined
@@ -333,7 +334,7 @@ async function differs(ledger: Ledger): Promise<boolean> {
   return other && progress(ledger) === before
 }
 
-/** How far an index has come. */
+/** Identifies how far an index has read. */
 const progress = (ledger: Ledger): string => JSON.stringify([ledger.head().version, ...ledger.rowsOf('run_files')])
 
 function sameRows(left: Iterable<unknown>, right: Iterable<unknown>): boolean {
@@ -347,7 +348,7 @@ function sameRows(left: Iterable<unknown>, right: Iterable<unknown>): boolean {
 
 const leastFree = 1_000_000_000
 
-/** A fetch, a merge and the views need room beside what is there. */
+/** Checks free space: a fetch, a merge and the views need room in addition to the stored files. */
 async function checkSpace(root: string, bytes: number, deps: DoctorDeps): Promise<Damage[]> {
   const { free = Infinity } = (await deps.space?.(root)) ?? {}
   const wanted = Math.max(leastFree, bytes / 10)

@@ -25,7 +25,7 @@ import { LakeError } from '../../base/errors.ts'
 type Severity = 'damage' | 'notice'
 type Row = readonly [severity: Severity, remedy: string]
 const damage = (remedy: string): Row => ['damage', remedy]
-/** What costs nothing, or not yet. */
+/** Builds the row of a notice: costs nothing, or not yet. */
 const notice = (remedy: string): Row => ['notice', remedy]
 
 const copy = 'put it back from a copy of the lake'
@@ -41,9 +41,9 @@ const head =
 const views = 'run pitlake views'
 
 /**
- * What can be wrong with a lake, how grave it is and what to do about it, where the finding says nothing else
- * (`instead`); in the order in which it is to be done: what a journal or an index does not know cannot be mended by it,
- * and views are made of all the others.
+ * Kinds of damage of a lake, each with its severity and remedy, unless the finding has its own (`instead`); in the
+ * order in which to act: what a journal or an index does not know cannot be repaired by it, and views are made from all
+ * the others.
  */
 const kinds = {
   place_taken: damage('run pitlake doctor --repair: it moves the file aside, and nothing of it is removed'),
@@ -101,7 +101,7 @@ const kinds = {
 /** Kind of a finding; derived, so that `kinds` is the one list of them. */
 export type DamageKind = keyof typeof kinds
 
-/** What to do in the place of what the kind of a finding says. */
+/** Remedies that replace the one of a finding's kind. */
 export const instead = {
   rebuild,
   views,
@@ -128,7 +128,7 @@ export const instead = {
   folder: 'run pitlake doctor --repair: it moves the folder aside and makes the views anew',
 }
 
-/** One thing that is wrong, where, and what to do about it. */
+/** Damage: what is wrong, where, and what to do about it. */
 export interface Damage {
   /** Kind of the finding, such as `file_lost`. */
   readonly kind: DamageKind
@@ -142,7 +142,7 @@ export interface Damage {
   readonly remedy: string
 }
 
-/** A finding, of the weight and with the remedy of its kind where it says no other. */
+/** Builds a finding, with the severity and remedy of its kind unless it has others. */
 export function finding(
   kind: DamageKind,
   path: string,
@@ -153,7 +153,7 @@ export function finding(
   return { kind, severity, path, found, remedy, ...standing }
 }
 
-/** The findings in the order in which they are to be mended, damage before notices. */
+/** Sorts the findings in the order in which they are to be repaired, damage before notices. */
 export function inOrder(findings: readonly Damage[]): Damage[] {
   const order = Object.keys(kinds)
   const weight = ({ severity, kind }: Damage): number =>
@@ -161,9 +161,7 @@ export function inOrder(findings: readonly Damage[]): Damage[] {
   return findings.toSorted((a, b) => weight(a) - weight(b))
 }
 
-/**
- * The error of whoever finds these: the first with its remedy, and how many more there are; null where nothing is lost.
- */
+/** Builds the error for damage: the first finding with its remedy, and the number of others; null if there is none. */
 export function damageVerdict(damages: readonly Damage[]): LakeError | null {
   const [first] = damages
   if (!first) return null
@@ -173,7 +171,7 @@ export function damageVerdict(damages: readonly Damage[]): LakeError | null {
   return new LakeError(kind, { subject: `${first.path}: ${first.found}${more}`, next: first.remedy })
 }
 
-/** A file of the lake that is not what the journal says, with the finding. */
+/** File of the lake that differs from the journal, with the finding. */
 export interface DamagedFile {
   readonly file: StoredFile
   readonly damage: Damage
@@ -200,10 +198,10 @@ export async function checkFiles(ledger: Ledger, thorough: boolean): Promise<Fil
   let bytes = 0
   for (const file of byPath.values()) {
     const problem = await bytesProblem(ledger.root, file, thorough)
-    // What left the view before it was pulled never came.
+    // Files that left the view before it was pulled never arrived.
     if (mirror && file.removed_version !== null && problem?.kind === 'file_lost') continue
     bytes += file.bytes
-    // A vacuum that was at work meanwhile has said so before it took the file away.
+    // A vacuum that was at work meanwhile has recorded the removal before it removed the file.
     if (problem && isOnDisk(ledger, file.path))
       damaged.push({
         file,
@@ -213,7 +211,7 @@ export async function checkFiles(ledger: Ledger, thorough: boolean): Promise<Fil
   return { damaged, files: byPath.size, bytes }
 }
 
-/** A file that left the view is only needed by stamped results of its time. */
+/** Judges the severity of a damaged file: one that left the view is only needed by stamped results of its time. */
 async function weightOf(
   ledger: Ledger,
   file: StoredFile,
@@ -225,7 +223,7 @@ async function weightOf(
   return { remedy: (await hasBodies(ledger, file)) ? instead.refolded : instead.beyond(bodiesGone) }
 }
 
-/** The metrics of which a data file may hold points: one, or of a file of many all that the lake has. */
+/** Lists the metrics of which a data file may contain points: one, or for a file of several all that the lake has. */
 function metricsIn(ledger: Ledger, { table, metric }: StoredFile): string[] {
   if (table !== 'points') return []
   if (metric !== null) return [metric]
@@ -233,7 +231,7 @@ function metricsIn(ledger: Ledger, { table, metric }: StoredFile): string[] {
   return rows.map((row) => String(row['metric']))
 }
 
-/** What brings points of these metrics again: no provider has user data, and features are computed. */
+/** Names the command that restores points of these metrics: no provider has user data, and features are computed. */
 export function bringAgain(metrics: readonly string[]): string {
   const user = metrics.filter((metric) => metric.startsWith(ownPrefix))
   const isFeature = metrics.some((metric) => metric.startsWith(featurePrefix))
@@ -251,8 +249,8 @@ const bodiesGone =
   'the bodies that made it are not there any more: without a copy what it held is lost; points and all other files stay'
 
 /**
- * Whether bodies of which a file of the registry was made are here, its own or those of the files that it was merged
- * from.
+ * Whether the bodies from which a file of the registry was made are here, its own or those of the files that it was
+ * merged from.
  */
 async function hasBodies(ledger: Ledger, file: StoredFile): Promise<boolean> {
   for (const input of mergedFrom(ledger, file))
@@ -264,20 +262,20 @@ async function hasBodies(ledger: Ledger, file: StoredFile): Promise<boolean> {
   return bodies.length > 0
 }
 
-/** Whether what was found is the end of the file's bytes, and not only a way to them that is closed. */
+/** Whether a finding means that the file's bytes are lost, and not only a path to them that is closed. */
 export const isGone = ({ kind }: Pick<Damage, 'kind'>): boolean => kind !== 'file_linked' && kind !== 'file_denied'
 
-/** Whether the lake can go on without the file: what it held is asked for again, or nothing builds on it. */
+/** Whether the lake works without the file: its content is requested again, or nothing builds on it. */
 export function isForgettable(file: StoredFile): boolean {
   return ['points', 'redated', 'metric_assets', 'raw', ...archived].includes(file.table)
 }
 
-/** Files that no entry names and that no living run owns. */
+/** Finds files that no entry names and that no living run owns. */
 export async function checkOrphans(ledger: Ledger): Promise<Damage[]> {
   try {
     return await orphansFound(ledger)
   } catch (error) {
-    // Where this user may not look nothing is known to be left over; that its files cannot be read is told of them.
+    // In folders that this user may not read no leftovers are known; unreadable files are findings of their own.
     if (codeOf(error) === 'EACCES') return []
     throw error
   }
@@ -287,7 +285,7 @@ async function orphansFound(ledger: Ledger): Promise<Damage[]> {
   const { root } = ledger
   if ((await findOrphans(ledger, true)).length === 0 || !isFree(root, pullLock)) return []
   const found = (await whileFree(root, commitLock, async () => await orphansNow(ledger))) ?? []
-  // A pull, too, brings the files of a version before its entry.
+  // A pull, too, adds the files of a version before its entry.
   if (!isFree(root, pullLock)) return []
   const { version } = ledger.head()
   const { later = [], left = [] } = Object.groupBy(found, (path) => (isLater(path, version) ? 'later' : 'left'))
@@ -300,7 +298,7 @@ function leftOver([first, ...others]: readonly string[]): Damage[] {
   return [finding('orphans', first, `${others.length + 1} ${what}`)]
 }
 
-/** Data of versions whose entries are gone, while those before them are whole. */
+/** Finds data of versions whose entries are gone, while those before them are whole. */
 function lostLater(paths: readonly string[], version: number): Damage[] {
   if (paths.length === 0) return []
   const newest = Math.max(...paths.map((path) => dataVersion(path) ?? 0))
@@ -309,34 +307,34 @@ function lostLater(paths: readonly string[], version: number): Damage[] {
   return [finding('entry_lost', places.journal, found, { remedy: instead.laterData })]
 }
 
-/** What no entry names at this instant; the commit lock is held, for a commit moves its files in before its entry. */
+/** Lists files that no entry names now, under the commit lock, because a commit moves its files in before its entry. */
 async function orphansNow(ledger: Ledger): Promise<string[]> {
-  // A journal that cannot be followed is a finding of its own, and nobody commits to it.
+  // A journal that cannot be followed is a finding of its own, and no process commits to it.
   await ledger.catchUp().catch(() => undefined)
   const orphans = await findOrphans(ledger, true)
-  // A vacuum says what goes before it takes that away.
+  // A vacuum records what it removes before it does so.
   const listedFile = ledger.statement('SELECT 1 FROM files WHERE path = ?')
   return isFree(ledger.root, vacuumLock) ? orphans : orphans.filter((path) => !listedFile.get(path))
 }
 
-/** Places of the layout at which a file stands in place of a folder. */
+/** Lists places of the layout that contain a file instead of a folder. */
 export async function takenPlaces(root: string): Promise<string[]> {
   const takenPlaces: string[] = []
   for (const place of ownFolders) if ((await statOf(inLake(root, place)))?.isFile() === true) takenPlaces.push(place)
   return takenPlaces
 }
 
-/** The findings of `takenPlaces`. */
+/** Lists the findings of `takenPlaces`. */
 export async function checkPlaces(root: string): Promise<Damage[]> {
   return (await takenPlaces(root)).map((place) => finding('place_taken', place, 'a file stands where a folder belongs'))
 }
 
-/** Files below `heads/` that are not as they were stored. */
+/** Finds files below `heads/` that differ from what was stored. */
 export async function checkHeads(ledger: Ledger): Promise<Damage[]> {
   return (await headProblems(ledger)).map(({ kind, path, found }) => finding(kind, path, found))
 }
 
-/** A marker that is not this lake's: nothing is committed or swept beside it. */
+/** Finds a marker that is not this lake's: nothing is committed or swept while it is there. */
 export async function checkMarker(ledger: Ledger): Promise<Damage[]> {
   const { lake, version } = ledger.head()
   if (version === 0 || (await markerOf(ledger.root, lake)) !== 'other') return []
@@ -345,7 +343,7 @@ export async function checkMarker(ledger: Ledger): Promise<Damage[]> {
   return [finding('marker_differs', places.marker, found)]
 }
 
-/** Names of holders whose lock nobody holds: left behind by a process that was killed. */
+/** Lists the names of locks that are free but still have a holder's file, left behind by a killed process. */
 export async function staleLocks(root: string): Promise<string[]> {
   const stale: string[] = []
   for (const file of await namesIn(inLake(root, places.locks))) {
@@ -358,7 +356,7 @@ export async function staleLocks(root: string): Promise<string[]> {
   return stale
 }
 
-/** The findings of `staleLocks`. */
+/** Lists the findings of `staleLocks`. */
 export async function checkLocks(root: string): Promise<Damage[]> {
   const found: Damage[] = []
   for (const name of await staleLocks(root))
@@ -366,7 +364,7 @@ export async function checkLocks(root: string): Promise<Damage[]> {
   return found
 }
 
-/** Problems of a file of the views, whatever it holds. */
+/** Finds a problem with a file of the views, whatever its content. */
 async function viewProblem(root: string, severity: Severity): Promise<Damage | undefined> {
   for (const path of [places.database, places.script, places.manifest]) {
     const standing = { severity, remedy: instead.folder }
@@ -379,12 +377,12 @@ async function viewProblem(root: string, severity: Severity): Promise<Damage | u
 }
 
 /**
- * Whether the views are there and name the files where they are now, and what was made for them is as it was;
+ * Checks that the views exist and name the files in their current place, and that what was made for them is unchanged;
  * `thorough` reads its bytes. `root` is absolute.
  */
 export async function checkViews(ledger: Ledger, root: string, thorough: boolean): Promise<Damage[]> {
   if (ledger.head().version === 0) return []
-  // Where nothing can be written, readers make them in memory.
+  // If the lake cannot be written, readers make them in memory.
   const severity = isWritable(root) ? 'damage' : 'notice'
   const problem = await viewProblem(root, severity)
   if (problem) return [problem]
@@ -409,7 +407,7 @@ export async function checkViews(ledger: Ledger, root: string, thorough: boolean
   return [finding('views_moved', places.database, found, { severity })]
 }
 
-/** The finding of views that are older than the journal, but where somebody makes them anew just now. */
+/** Finds views that are older than the journal, unless they are being rebuilt just now. */
 async function checkLag(root: string): Promise<Damage[]> {
   const lag = await lagOfViews(root)
   if (lag === null || (isWritable(root) && !isFree(root, viewsLock))) return []
@@ -417,14 +415,14 @@ async function checkLag(root: string): Promise<Damage[]> {
   return [finding('views_behind', places.database, found)]
 }
 
-/** Published tables, backups and pages that are behind the lake, or a mirror behind its source. */
+/** Finds published tables, backups and pages that are behind the lake, or a mirror behind its source. */
 export async function checkCopies(ledger: Ledger): Promise<Damage[]> {
   return [...(await lagsOfCopies(ledger)), ...(await lagsOfPages(ledger))].map((lag) =>
     finding('copy_behind', places.journal, lagWords(lag), { remedy: `run ${lag.thing.remedy}` }),
   )
 }
 
-/** The name of an export begins with the checksum of its bytes. */
+/** Checks exports, whose names begin with the checksum of their bytes. */
 async function checkExports(root: string, manifest: Manifest, thorough: boolean): Promise<Damage[]> {
   const found: Damage[] = []
   for (const { path, checksum } of exportsOf(manifest)) {
@@ -439,8 +437,8 @@ async function checkExports(root: string, manifest: Manifest, thorough: boolean)
 }
 
 /**
- * Looks at the notes of stamped results and at what was copied for them; `thorough` reads all bytes. The data files
- * that they name are the journal's, and looked at with it.
+ * Checks the notes of stamped results and the copies that were made for them; `thorough` reads all bytes. The data
+ * files that they name are the journal's, and checked with it.
  */
 export async function stampsHealth(ledger: Ledger, thorough: boolean) {
   const { root } = ledger

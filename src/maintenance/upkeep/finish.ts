@@ -17,12 +17,12 @@ export async function finishRun(end: RunEnd, { catalogue, deps, note }: FinishDe
   if (end.ledger.head().version === 0) return
   if (end.commits > 0)
     await noted('merging small files', note, async () => {
-      // Loaded only now: a run that brought nothing does not need it.
+      // Loaded only now: a run that added nothing does not need it.
       const { mergeSmallFiles } = await import('./merge-jobs.ts')
       await mergeSmallFiles(end.ledger, { threads: 1, ...deps }, end.run)
     })
   const { makeCurrent } = await import('../../query/views/current.ts')
-  // What keeps the views from being made is told where the command ends: it tries once more.
+  // The command reports at its end what keeps the views from being made: it tries once more.
   await makeCurrent(end.ledger, { catalogue, deps }).catch(() => undefined)
 }
 

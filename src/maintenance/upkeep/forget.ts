@@ -25,13 +25,13 @@ import { identityOf } from '../../sources/points/conversion-types.ts'
 import { text, orNull, count, real } from '../../base/value-checks.ts'
 import { rowsAs } from '../../lake/ledger/index-rows.ts'
 
-/** What a series lost with a file. */
+/** Loss of a series with a file. */
 interface LossWithMonths {
   readonly series: string
   readonly points: number
   /** Half-open, in seconds. */
   readonly windows: readonly Window[]
-  /** What is left of each month of the series, and what there was as far as it was counted. */
+  /** Digests of the months of the series that are left, and those before as far as they were counted. */
   readonly months: { readonly left: Months; readonly held: Months }
 }
 
@@ -45,7 +45,7 @@ export interface SeriesLoss {
   readonly windows: readonly Window[]
 }
 
-/** Damaged files that were taken out of a lake. */
+/** Damaged files that were removed from a lake. */
 export interface ForgottenFiles {
   /** Version without them. */
   readonly version: number
@@ -58,8 +58,8 @@ export interface ForgottenFiles {
 }
 
 /**
- * Takes damaged files out of the lake in one commit that says the loss: their points are counted off, and the windows
- * that only they covered are failed, so that the next fetch asks for them again.
+ * Removes damaged files from the lake in one commit that records the loss: their points are subtracted, and the windows
+ * that only they covered are failed, so that the next fetch requests them again.
  */
 export async function forgetLost(
   ledger: Ledger,
@@ -105,7 +105,8 @@ export async function forgetLost(
 }
 
 /**
- * What is left decides: whatever the journal counted and no remaining file holds is lost, however its file came about.
+ * Computes the loss from what is left: points that the journal counted and no remaining file has are lost, however its
+ * file came about.
  */
 async function lostOf(
   ledger: Ledger,
@@ -164,7 +165,7 @@ const islandFields = {
   points: count,
 }
 
-/** The stored runs of every series: from their first point to the end of their last one. */
+/** Finds the stored runs of every series: from their first point to the end of their last one. */
 async function islands(engine: Engine, interval: Interval, source: string): Promise<Map<string, Remnant>> {
   const remnants = new Map<string, Remnant>()
   const rows = await rowsAs(
@@ -206,8 +207,8 @@ function progressOf(ledger: Ledger, parts: readonly LossWithMonths[]): Progress[
 }
 
 /**
- * What went of each month. The digests speak of it where they count every point that the series had; else it is only
- * known in which months points are missing.
+ * Computes the loss of each month. The digests give it if they count every point that the series had; else only the
+ * months with missing points are known.
  */
 function forgottenOf({ series, windows, months }: LossWithMonths, storedSeries: StoredSeries | undefined): Forgotten[] {
   const counted = [...months.held.values()].reduce((sum, { points }) => sum + points, 0) === storedSeries?.points

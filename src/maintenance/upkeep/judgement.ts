@@ -21,14 +21,14 @@ import type { Micros } from '../../base/time.ts'
  */
 
 /**
- * What is right where they do not agree: `rebuild` the index from the journal, which is whole; `copy`: the same, but
- * the index is a later one's, whose files are not here; `fold` what the index knows into a checkpoint, since the
- * journal lost it; go `back` to the version before entries that nobody knows; `adopt` the data files, since neither
- * explains them.
+ * Ways to reconcile journal, index and data: `rebuild` the index from the journal, which is whole; `copy`: the same,
+ * but the index is a later one's, whose files are not here; `fold` the rows of the index into a checkpoint, since the
+ * journal lost them; go `back` to the version before unreadable entries; `adopt` the data files, since neither explains
+ * them.
  */
 export type Way = 'whole' | 'newer' | 'unfit' | 'rebuild' | 'copy' | 'fold' | 'back' | 'adopt'
 
-/** What each way takes, for people; those that leave each finding its own remedy take none. */
+/** Returns the remedy of each way, for people; undefined for those that leave each finding its own remedy. */
 function remedyOf(way: Way, { reach, newest }: JournalHealth): string | undefined {
   const { rebuild, copyAt, fold, backTo, adopt } = instead
   const all: Partial<Record<Way, string>> = { rebuild, copy: copyAt(newest), fold, back: backTo(reach), adopt }
@@ -49,7 +49,7 @@ export async function judgeLake(root: string): Promise<LakeJudgement> {
   if (journal.newer) return { way: 'newer', journal, findings: journal.findings }
   const unfit = await unfitEntry(root)
   if (unfit) return { way: 'unfit', journal, findings: unfitFindings(journal, unfit) }
-  // Where nothing can be written an index is made in memory.
+  // If the lake cannot be written an index is made in memory.
   const { ledger, found } = isWritable(root) ? await judgeIndex(root, journal) : { ledger: undefined, found: null }
   using _ = ledger
   const ahead = ledger === undefined ? null : await beyond(ledger, journal)
@@ -78,13 +78,13 @@ async function wayOf(
   if (ahead?.elsewhere && broken.length === 0 && (newest > 0 || data === 0)) return 'copy'
   if (!ahead && ledger && (seen > reach || (broken.length === 0 && torn.length > 0))) return 'fold'
   if (broken.length > 0) return reach > 0 && broken.length === newest - reach ? 'back' : 'adopt'
-  // A first commit that was killed leaves data of version 1 beside marker and empty ledger: its job goes on.
+  // A first commit that was killed leaves data of version 1 with a marker and an empty ledger: its job continues.
   const begun = data <= 1 && (data === 0 || (ledger !== undefined && seen === 0 && (await readMarker(root)) !== null))
   if (newest === 0 && !begun) return 'adopt'
   return damage ? 'rebuild' : 'whole'
 }
 
-/** The newest version that names of data files tell; 0 for none, and where this user may not look. */
+/** Finds the newest version in the names of data files; 0 for none, and where this user may not look. */
 async function newestHere(root: string): Promise<number> {
   try {
     return (await newestData(root)) ?? 0
@@ -94,7 +94,7 @@ async function newestHere(root: string): Promise<number> {
   }
 }
 
-/** The index if it is one of this journal, however far it has come; else what is wrong with it. */
+/** Judges the index: returns it if it is one of this journal, however far it has come; else what is wrong with it. */
 async function judgeIndex(root: string, journal: JournalHealth) {
   const wrong = (kind: DamageKind, found: string) => ({
     ledger: undefined,
@@ -112,21 +112,19 @@ async function judgeIndex(root: string, journal: JournalHealth) {
   if (!isThere(path)) return journal.newest > 0 ? wrong('ledger_lost', 'it is not there') : { ledger, found: null }
   // Another job makes it at this moment, or was killed at that; a mirror has its journal sooner.
   const begins = metaLeft(path, 'version') === 0 && (journal.newest === 0 || (await mirrorOf(root)) !== null)
-  // One of another shape is made anew by whoever opens it.
+  // An index of a different shape is rebuilt when it is opened.
   const shape = (metaLeft(path, 'schema') ?? 0) > 0
   return begins || shape ? { ledger, found: null } : wrong('ledger_torn', 'it cannot be read')
 }
 
-/**
- * Where no journal tells whose the folder is: the lake that all footers name; null where they name none, or several.
- */
+/** Finds the lake that all footers name, if no journal identifies the folder; null if they name none, or several. */
 async function lakeOfData(root: string): Promise<string | null> {
   const lakes = new Set((await dataFooters(root)).flatMap(({ lake }) => lake ?? []))
   const [only = null] = lakes
   return lakes.size === 1 ? only : null
 }
 
-/** Why an index is not one that this journal has made. */
+/** Explains why this journal did not make an index; undefined if it did. */
 function strangeIn(ledger: Ledger, ownId: string | null, { digests }: JournalHealth): string | undefined {
   const { lake, version } = ledger.head()
   if (version > 0 && ownId !== null && lake !== ownId)
@@ -145,11 +143,12 @@ interface IndexAhead {
 }
 
 /**
- * The versions that only the index knows: entries are lost, or the folder is a copy into which the index came later.
+ * Finds the versions that only the index knows: entries are lost, or the folder is a copy to which the index was added
+ * later.
  */
 async function beyond(ledger: Ledger, journal: JournalHealth): Promise<IndexAhead | null> {
   const { version } = ledger.head()
-  // Listed anew, and after the ledger was asked: another job may have committed since the journal was read.
+  // Listed again, and after the ledger was read: another job may have committed since the journal was read.
   const newest = Math.max(journal.newest, (await listJournal(ledger.root)).newest)
   if (version <= newest) return null
   const lostData = await lostBeyond(ledger, newest)
@@ -159,7 +158,7 @@ async function beyond(ledger: Ledger, journal: JournalHealth): Promise<IndexAhea
   return { damage: finding('entry_lost', places.journal, `${found}${what}`), elsewhere }
 }
 
-/** The files of versions that only the ledger knows: how many it names, and which of them are not there. */
+/** Lists the files of versions that only the ledger knows: how many it names, and which of them are missing. */
 export async function lostBeyond(ledger: Ledger, newest: number) {
   const late = filesOnDisk(ledger).filter(({ added_version }) => added_version > newest)
   const paths: string[] = []
@@ -171,7 +170,7 @@ export async function lostBeyond(ledger: Ledger, newest: number) {
 /** Whether neither journal nor ledger explain the data in a folder. */
 export const isLakeLost = async (root: string): Promise<boolean> => (await judgeLake(root)).way === 'adopt'
 
-/** What a lake leaves in its folder, its data last, beside locks, which die with their processes. */
+/** Paths of a lake in its folder, its data last, without locks, which die with their processes. */
 const moved = [
   places.manifest,
   places.script,
@@ -182,10 +181,10 @@ const moved = [
   ...dataPlaces,
 ]
 
-/** The folder that takes what a lost lake left; no other has its name. */
+/** Names the folder for what a lost lake left; no other has its name. */
 export const foundFolder = (now: Micros): string => `found-${instantName(now)}`
 
-/** Moves a lost lake into a folder of its own beside what the folder holds otherwise; nothing is removed. */
+/** Moves a lost lake into a separate folder within its folder; nothing is removed. */
 export async function moveFound(root: string, deps: CommitDeps): Promise<string[]> {
   const disk = deps.disk ?? realDisk
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)

@@ -21,13 +21,13 @@ import {
 import type { StoredFile } from '../../lake/ledger/index-queries.ts'
 import type { StagedFile } from '../../lake/ledger/draft.ts'
 
-/** Why files are not merged: then the old ones stay what they are. */
+/** Reason why files are not merged: the old ones then stay as they are. */
 export class Unmergeable extends Error {}
 
 /** Whether the files of a table have the columns of points. */
 export const holdsPoints = (table: string): boolean => table === 'points' || table === 'redated'
 
-/** Does work in a session of its own; the files that it was writing go where it fails. */
+/** Runs work in a separate session; removes the files that it was writing if it fails. */
 export async function inSession<T>(engine: Engine, outs: readonly string[], work: (session: Engine) => Promise<T>) {
   using session = await engine.session()
   try {
@@ -82,8 +82,8 @@ export async function rewriteFiles(
 }
 
 /**
- * Writes the rows of several files of one partition into one, sorted, and proves that it holds exactly them. The
- * file is written for good if `measure`; else as the largest of them was.
+ * Writes the rows of several files of one partition into one, sorted, and proves that it contains exactly them. The
+ * file is written for good if `measure`; else in the encoding of the largest of them.
  */
 export async function mergeFiles(rewriting: Rewriting, n: number, files: readonly StoredFile[], measure: boolean) {
   const { table = '' } = files[0] ?? {}
@@ -137,19 +137,20 @@ export async function readBack(session: Engine, out: string, columns: Columns, r
   return { rows, digest, min_t, max_t, bounds: { ...bounds, min_lag: Math.min(bounds.min_lag, ...lags) } }
 }
 
-/** The facts of a file that takes the place of others, with the mark of how it was written. */
+/** Builds the facts of a file that replaces others, with the mark of how it was written. */
 export function mergedFile(replaced: readonly FileEntry[], read: ReadBack, encoding: string | null): MergedFile {
   const { bounds, ...facts } = read
   const commonMeta = Object.assign({}, ...replaced.map((file) => file.meta)) as FileMeta
   return { ...facts, meta: { ...commonMeta, encoding, ...bounds } }
 }
 
-/** How many rows files hold as the journal says. */
+/** Sums the rows of files according to the journal. */
 export const rowsOf = (files: readonly FileEntry[]): number => files.reduce((sum, { rows }) => sum + rows, 0)
 
 /**
- * The order in which the rows of a table are written. DuckDB sorts -0.0 and 0.0 into one value: no double is a key.
- * Whole records are none either: they would be in memory twice, and what names a step stands beside them.
+ * Builds the order in which the rows of a table are written. DuckDB sorts -0.0 and 0.0 into one value: no double is a
+ * key. Whole records are none either: they would be in memory twice, and the columns that name a step are there in
+ * addition.
  */
 export function orderOf(table: string, columns: Columns): string {
   if (holdsPoints(table)) return 'ORDER BY asset, currency, exchange, network, params, t'
@@ -157,7 +158,7 @@ export function orderOf(table: string, columns: Columns): string {
     .filter(({ name, type }) => !/DOUBLE|FLOAT/.test(type) && name !== 'record')
     .map(({ name }) => quoteName(name))
   if (keys.length === 0) return ''
-  // Superseded steps stand together at the end, so that whole row groups of them are skipped.
+  // Superseded steps are together at the end, so that whole row groups of them are skipped.
   const first = isHistory(table) ? [`${supersededColumn} IS NOT NULL`] : []
   return `ORDER BY ${[...first, ...keys].join(', ')}`
 }
@@ -175,7 +176,7 @@ export async function prove(session: Engine, source: string, columns: Columns, t
   return { rows: Number(row.rows), digest: row.digest, minusZero: row.minus_zero }
 }
 
-/** SQL of the sum of the hashes of some columns over all rows; doubles count with their sign. */
+/** Builds the SQL of the sum of the hashes of some columns over all rows; doubles count with their sign. */
 function digestOf(columns: Columns): string {
   const parts = columns.flatMap(({ name, type }) =>
     isFloat(type) ? [quoteName(name), `signbit(${quoteName(name)})`] : [quoteName(name)],
@@ -203,7 +204,7 @@ interface Exchange {
   readonly after: Pick<RowsProof, 'rows' | 'digest'>
 }
 
-/** Refuses a written file that holds anything else than what it is to replace. */
+/** Refuses a written file whose rows differ from those that it is to replace. */
 async function refuseDifference(session: Engine, exchange: Exchange): Promise<void> {
   const { source, written, columns, held, before, after } = exchange
   if (before.rows !== held) throw new Unmergeable(`the files hold ${before.rows} rows instead of the ${held} on record`)
@@ -223,7 +224,7 @@ function boundsOf(files: readonly FileEntry[]): { min_t: number | null; max_t: n
   return { min_t: first.length === 0 ? null : Math.min(...first), max_t: last.length === 0 ? null : Math.max(...last) }
 }
 
-/** Files whose footer names a different layout are not touched. */
+/** Refuses files whose footer names a different layout: they are not touched. */
 export async function refuseFilesOfOtherLayouts(session: Engine, paths: readonly string[]): Promise<void> {
   const rows = await session.rows<{ file: string; schema: string }>(
     `SELECT file_name AS file, decode(value) AS schema FROM parquet_kv_metadata(${quoteList(paths)})
@@ -240,7 +241,7 @@ export async function refuseFilesOfOtherLayouts(session: Engine, paths: readonly
     })
 }
 
-/** DuckDB's own words for a full disk, as those of the file system. */
+/** Converts DuckDB's message about a full disk to an error of the file system. */
 function noRoom(error: unknown): unknown {
   if (error instanceof LakeError || !/No space left|disk quota/i.test(String(error))) return undefined
   return diskError(Object.assign(new Error(String(error), { cause: error }), { code: 'ENOSPC' }), 'merging')
@@ -248,7 +249,7 @@ function noRoom(error: unknown): unknown {
 
 /** Rows of which some columns are to be changed. */
 interface ChangeJob {
-  /** The files that hold them, of one partition. */
+  /** Files with these rows, of one partition. */
   readonly files: readonly FileEntry[]
   /** The rows as they are, for FROM, and their columns. */
   readonly source: string
@@ -257,7 +258,7 @@ interface ChangeJob {
   readonly rows: OrderedRows
   /** The columns that may change. */
   readonly changing: ReadonlySet<string>
-  /** What of a relation must stay the same: all of its other columns, unless said. */
+  /** Columns of a relation that must stay the same: all of its other columns by default. */
   readonly kept?: (relation: string) => string
   readonly out: string
   readonly metadata: Readonly<Record<string, string>>
@@ -286,16 +287,19 @@ export async function writeChanged(session: Engine, job: ChangeJob): Promise<Mer
 /** The column of history files that merging fills; a commit leaves it NULL, and so may every file. */
 export const supersededColumn = 'superseded_at'
 
-/** Whether a table holds the steps of a history. */
+/** Whether a table contains the steps of a history. */
 export const isHistory = (table: string): boolean => table.startsWith('history.')
 
-/** The steps of a relation, for FROM, with what is known of their end: what a question about later need not read. */
+/**
+ * Builds the steps of a relation, for FROM, with what is known of their end: a query about a later time need not read
+ * them.
+ */
 export function withSuperseded(source: string, columns: readonly { readonly name: string }[]): string {
   const names = columns.map(({ name }) => `steps.${quoteName(name)}`).join(', ')
   return `(${upkeepSql('superseded', { columns: names, source })})`
 }
 
-/** How many steps of written files claim an end that is not there. */
+/** Counts the steps of written files whose end is missing. */
 export async function countUnproved(session: Engine, source: string): Promise<number> {
   const [row] = await session.rows<{ rows: bigint }>(upkeepSql('unproved', { source }))
   return Number(row?.rows)

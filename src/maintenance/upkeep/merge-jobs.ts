@@ -43,7 +43,7 @@ export interface MergeSummary {
   readonly stopped: boolean
 }
 
-/** A version of merged files is made when so many bytes wait for it, or at the end. */
+/** Bytes of waiting files at which a version of merged files is made; the rest follows at the end. */
 const batchBytes = 512_000_000
 
 /** Merges every partition into one file in the encoding that suits it best, and folds the journal. */
@@ -66,8 +66,8 @@ export async function compact(root: string, deps: RewriteDeps & JobDeps): Promis
 }
 
 /**
- * Merges small files where a partition has too many of them; for the end of a run that added some. While another
- * merge is at work it does nothing. Failing costs nothing but the merge: the old files stay.
+ * Merges small files if a partition has too many of them; for the end of a run that added some. While another merge is
+ * at work it does nothing. Failing costs nothing but the merge: the old files stay.
  */
 export async function mergeSmallFiles(
   ledger: Ledger,
@@ -85,7 +85,7 @@ export async function mergeSmallFiles(
   return summary
 }
 
-/** Merges small files in a job of its own. */
+/** Merges small files in a separate job. */
 export async function mergeDue(root: string, deps: RewriteDeps & JobDeps): Promise<MergeSummary> {
   return await withLake({ root, name: 'merge' }, deps, async ({ id, ledger, begin }) => {
     const due = dueMerges(ledger)
@@ -95,22 +95,22 @@ export async function mergeDue(root: string, deps: RewriteDeps & JobDeps): Promi
   })
 }
 
-/** The files of a partition that are to be merged at the end of a run. */
+/** Chooses the files of a partition that are to be merged at the end of a run. */
 function dueMerge(files: readonly StoredFile[]): readonly StoredFile[] {
   return files.every(({ table }) => isHistory(table)) ? historyMerge(files) : tieredMerge(files)
 }
 
-/** How many partitions `mergeSmallFiles` would take up now. */
+/** Counts the partitions that `mergeSmallFiles` would merge now. */
 export function dueMerges(ledger: Ledger): number {
   return partitions(ledger).filter((files) => dueMerge(files).length > 0).length
 }
 
 const mergeable: ReadonlySet<string> = new Set(['points', 'redated', 'metric_assets', ...archived, ...growingTables])
 
-/** Dated tables share files between dates and are left alone. */
+/** Whether files of a table may be merged; dated tables share files between dates and are left alone. */
 const isMergeable = (table: string): boolean => mergeable.has(table) || isHistory(table)
 
-/** The live files by partition, in a fixed order. */
+/** Groups the live files by partition, in a fixed order. */
 function partitions(ledger: Ledger): StoredFile[][] {
   const files = liveFiles(ledger).filter(({ table }) => isMergeable(table))
   const key = ({ table, metric, interval, label }: StoredFile) => JSON.stringify([table, metric, interval, label])
@@ -121,7 +121,7 @@ interface Choice {
   readonly run: string
   readonly job: string
   readonly measure: boolean
-  /** From so many rows on, what recent files hold of a partition moves to a file of its own. */
+  /** Minimum rows of a partition in recent files that move to a file of its own. */
   readonly portion: number
   readonly chosen: readonly (readonly StoredFile[])[]
 }
@@ -139,13 +139,15 @@ interface Outcome {
   stopped: boolean
 }
 
-/** Moves everything that recent files hold to its partitions, in one version of its own. */
+/** Moves everything in recent files to its partitions, in one separate version. */
 async function dissolve(ledger: Ledger, deps: RewriteDeps, by: Pick<Choice, 'run' | 'job'>, outcome: Outcome) {
   const chosen = [liveFiles(ledger, { table: 'points' }).filter(isRecent)]
   return await mergeParts(ledger, deps, { ...by, measure: false, portion: 1, chosen }, outcome)
 }
 
-/** Moves recent points to their partitions, for a job that needs every point there; hold the lock of merges. */
+/**
+ * Moves recent points to their partitions, for a job that needs every point there; the caller has the lock of merges.
+ */
 export async function dissolveRecent(ledger: Ledger, deps: RewriteDeps, run: string, job: string): Promise<void> {
   const error = mergeVerdict(await dissolve(ledger, deps, { run, job }, newOutcome()))
   if (error !== null) throw error
@@ -202,7 +204,7 @@ async function mergeAll(rewriting: Rewriting, choice: Choice, outcome: Outcome):
   await exchangeFiles(rewriting, job, ready, outcome)
 }
 
-/** One version in which the merged files stand for the old ones; those that left the view meanwhile are let go. */
+/** Commits a version in which the merged files replace the old ones; those that left the view meanwhile are dropped. */
 async function exchangeFiles(rewriting: Rewriting, job: string, batch: readonly Ready[], outcome: Outcome) {
   if (batch.length === 0) return
   const { ledger, deps, run } = rewriting
@@ -231,7 +233,7 @@ async function exchangeFiles(rewriting: Rewriting, job: string, batch: readonly 
 function summaryOf(ledger: Ledger, outcome: Outcome): MergeSummary {
   const { merged, abandoned, versions, stopped } = outcome
   const written = new Map(liveFiles(ledger).map((file) => [file.path, file.bytes]))
-  // What one step wrote and the next one replaced is neither.
+  // Files that one step wrote and the next one replaced are neither.
   const staged = merged.flatMap((part) => part.staged)
   const added = staged.filter(({ path }) => written.has(path))
   const passing = new Set(staged.map(({ path }) => path))
@@ -250,7 +252,9 @@ function summaryOf(ledger: Ledger, outcome: Outcome): MergeSummary {
   }
 }
 
-/** The error that a merge ends with: something on the disk is not what was committed, or it was stopped early. */
+/**
+ * Builds the error that a merge ends with: something on the disk is not what was committed, or it was stopped early.
+ */
 export function mergeVerdict({ abandoned, stopped }: MergeSummary): LakeError | null {
   if (abandoned.length > 0)
     return new LakeError(

@@ -1,26 +1,26 @@
-/** What the choice of a merge looks at: the rows of one file of a partition. */
+/** Size of one file of a partition, for the choice of a merge. */
 interface Mergeable {
   readonly rows: number
   readonly bytes: number
 }
 
 /**
- * How often a row is written again before one file more is kept instead: of a year's top-ups five are, of eight years'
- * seven.
+ * Number of times that a row is rewritten before one file more is kept instead: of a year's top-ups five are, of eight
+ * years' seven.
  */
 const again = 6
-/** The fewest and the most files that are kept before the choice becomes less patient. */
+/** Minimum and maximum number of files that are kept before the choice becomes less patient. */
 const fewest = 5
 const most = 7
-/** How much less patient it becomes at a time: large steps would write large files again for want of one. */
+/** Factor by which it becomes less patient at a time: large steps would rewrite large files for want of one. */
 const impatience = 1.25
 /** A file of this size is left alone: merging it again would gain nothing. */
 const fullBytes = 1 << 30
 
 /**
- * The files of a partition to be merged into one, smallest first; empty when they may stay as they are. Every file that
- * stays holds more rows than all smaller ones together, so that their number is logarithmic in the rows, and a row that
- * is rewritten finds itself in a file of at least twice the size, so that it is rewritten logarithmically often.
+ * Chooses the files of a partition to be merged into one, smallest first; empty if they may stay as they are. Every
+ * file that stays has more rows than all smaller ones together, so that their number is logarithmic in the rows, and a
+ * rewritten row ends up in a file of at least twice the size, so that it is rewritten logarithmically often.
  */
 export function tieredMerge<T extends Mergeable>(files: readonly T[]): readonly T[] {
   const sorted = mergeable(files)
@@ -32,7 +32,7 @@ export function tieredMerge<T extends Mergeable>(files: readonly T[]): readonly 
 }
 
 /**
- * How many files are kept of rows that came in portions like the smallest: k files, with each row written again r
+ * Computes how many files to keep of rows that came in portions like the smallest: k files, with each row rewritten r
  * times, take in (k + r) over k portions and no more, however cleverly they are merged.
  */
 function keepable(sorted: readonly Mergeable[]): number {
@@ -45,7 +45,7 @@ function keepable(sorted: readonly Mergeable[]): number {
   return most
 }
 
-/** The files of a partition to be merged so that one is left; a single one only if it is not `merged` yet. */
+/** Chooses the files of a partition to be merged so that one is left; a single one only if it is not `merged` yet. */
 export function filesToMerge<T extends Mergeable>(files: readonly T[], isMerged: (file: T) => boolean = () => true) {
   const sorted = mergeable(files)
   const [only] = sorted
@@ -56,12 +56,12 @@ function mergeable<T extends Mergeable>(files: readonly T[]): readonly T[] {
   return files.filter((file) => file.bytes < fullBytes).toSorted((a, b) => a.rows - b.rows)
 }
 
-/** A history is merged whole when so many of its rows stand outside its largest file. */
+/** Share of the rows of a history outside its largest file at which it is merged whole. */
 const historyShare = 0.25
 
 /**
- * The files of a history to be merged: only within one file is a step known to be superseded, and its record skipped.
- * Rewriting the whole each time that it has grown by a share is logarithmic too.
+ * Chooses the files of a history to be merged: only within one file is a step known to be superseded, and its record
+ * skipped. Rewriting the whole each time that it has grown by a share is logarithmic too.
  */
 export function historyMerge<T extends Mergeable>(files: readonly T[]): readonly T[] {
   const sorted = mergeable(files)
@@ -70,7 +70,7 @@ export function historyMerge<T extends Mergeable>(files: readonly T[]): readonly
   return others > 0 && others >= largest * historyShare ? sorted : tieredMerge(files)
 }
 
-/** The longest run of smallest files whose largest holds at most `factor` times the rows of all others in it. */
+/** Finds the longest run of smallest files whose largest has at most `factor` times the rows of all others in it. */
 function suffix<T extends Mergeable>(sorted: readonly T[], factor: number): readonly T[] {
   let smaller = 0
   let count = 0
@@ -82,7 +82,7 @@ function suffix<T extends Mergeable>(sorted: readonly T[], factor: number): read
   return sorted.slice(0, count)
 }
 
-/** When a file was in the view. The same path may be listed several times. */
+/** Versions between which a file was in the view. The same path may be listed several times. */
 interface Listed {
   readonly path: string
   readonly added_version: number
@@ -90,17 +90,17 @@ interface Listed {
   readonly removed_version: number | null
 }
 
-/** What keeps superseded files. */
+/** Reasons to keep superseded files. */
 interface Keeping {
   /** Versions that a stamped result is pinned to. */
   readonly stamps: readonly number[]
-  /** Whether a version was committed so long ago that those before it may go. */
+  /** Whether a version is so old that those before it may go. */
   readonly isOld: (version: number) => boolean
 }
 
 /**
- * The files whose bytes nobody needs: out of the view since an old version, and in no stamped one. `stamped` are those
- * that would go but for a stamp. A path goes only when all its listings go.
+ * Lists the files whose bytes are no longer needed: out of the view since an old version, and in no stamped one.
+ * `stamped` are those that would go but for a stamp. A path goes only when all its listings go.
  */
 export function vacuumable<T extends Listed>(files: readonly T[], keeping: Keeping): { going: T[]; stamped: T[] } {
   const going: T[] = []

@@ -23,7 +23,7 @@ interface PlacedFile {
 
 /**
  * Writes the rows of recent files into one, and those of partitions that have become large, from `portion` rows on,
- * into files of their own, and proves that these hold exactly them, partition by partition.
+ * into files of their own, and proves that these contain exactly them, partition by partition.
  */
 export async function mergeRecentFiles(
   { engine, ledger, spool, name }: Rewriting,
@@ -95,7 +95,7 @@ function writtenSql({ out, own }: PlacedFile): string {
   return `(SELECT ${quote(own.metric)} AS metric, ${quote(own.interval)} AS "interval", * FROM ${parquet([out])})`
 }
 
-/** True for the rows of these partitions. */
+/** Builds the condition that is true for the rows of these partitions. */
 function among(shares: readonly ShareRow[]): string {
   const pairs = shares.map(({ metric, interval }) => `(${quote(metric)}, ${quote(interval)})`)
   const [only] = shares
@@ -103,7 +103,7 @@ function among(shares: readonly ShareRow[]): string {
   return `(metric, "interval") IN (${pairs.join(', ')})`
 }
 
-/** The first partition of which both sides do not hold the very same rows. */
+/** Finds the first partition of which the two sides do not have the very same rows. */
 function differing(before: readonly ShareRow[], after: readonly ShareRow[]): string | undefined {
   const proof = ({ rows, digest }: ShareRow): string => `${rows} ${digest}`
   const written = new Map(after.map((share) => [`${share.metric} ${share.interval}`, proof(share)]))

@@ -37,11 +37,12 @@ export async function redate(root: string, catalogue: Catalogue, deps: RewriteDe
 }
 
 /**
- * A fetch may bring recent points while partitions are dated: those move to their partitions too, then all begins anew.
+ * Maximum attempts. A fetch may add recent points while partitions are redated: those move to their partitions too,
+ * then all begins again.
  */
 const attempts = 5
 
-/** A partition that was dated anew. */
+/** Partition that was redated. */
 interface DatedPartition {
   /** Files with the earlier dates. */
   readonly inputs: readonly StoredFile[]
@@ -58,7 +59,7 @@ export interface RedatedPartition {
   readonly redated: number
 }
 
-/** Result of dating a lake anew. */
+/** Result of redating a lake. */
 export interface RedateSummary {
   /** Newest version of the lake. */
   readonly version: number
@@ -96,7 +97,8 @@ async function redateAll(
       async (ticket) => {
         overtaken = liveFiles(ledger, { table: 'points' }).some(isRecent)
         if (overtaken) return null
-        // What was fetched or merged meanwhile is dated again: from this instant on all of a partition counts as dated.
+        // Points that were fetched or merged meanwhile are dated again: from this instant on all of a partition counts
+        // as dated.
         for (const [key, files] of pointsParts(ledger)) {
           const early = prepared.get(key)
           const current = early && sameFiles(early.inputs, files) ? early : await dateNow(files)
@@ -133,7 +135,7 @@ async function draftOf(
   }
 }
 
-/** A file under the name of the table that keeps what its points were dated until then. */
+/** Lists a file under the name of the table that keeps the earlier dates of its points. */
 export function asEarlier(file: StoredFile, until: Micros): StagedFile {
   return listedAs(file, { table: 'redated', label: redatedLabel(until) })
 }
@@ -172,7 +174,7 @@ async function dateOne(
         computed: computedSql(),
         trusted: trustedSql(rules, 'mark'),
         backfill: backfillAfter(interval) * 1_000_000,
-        // Of later vintages the rule says nothing: what it never stood in for it does not now.
+        // The rule does not date later vintages: a clock that it never replaced it does not replace now.
         first: storedRevisable(rewriting.ledger).includes(metric) ? ' AND available_rule_at IS NOT NULL' : '',
       }),
     )
@@ -183,7 +185,7 @@ async function dateOne(
       REPLACE (new_at AS available_at, new_basis AS basis, new_rule_at AS available_rule_at,
         new_computed AS computed_at)
       FROM dated)`
-    // An instant that is said once only, for it is the date, stays what the provider told.
+    // An instant that occurs only once, as the date, stays what the provider reported.
     const withComputed = (from: string): string => `(SELECT * REPLACE (${computedSql()} AS computed_at) FROM ${from})`
     const rows = { source: dated, order: orderOf('points', columns) }
     const metadata = { ...footer.metadata, pitlake_dated: String(dated_at) }

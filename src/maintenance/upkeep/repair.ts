@@ -31,7 +31,7 @@ import type { Resources } from '../../sources/registry/bodies.ts'
 import { foldAgain } from '../../sources/registry/commit.ts'
 import { sha256 } from '../../lake/ledger/entry.ts'
 
-/** Makes the ledger anew from the journal. */
+/** Rebuilds the ledger from the journal. */
 export async function rebuildIndex(root: string, deps: CommitDeps): Promise<string[]> {
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
   const done = await clearFolder(root, places.ledger)
@@ -41,7 +41,7 @@ export async function rebuildIndex(root: string, deps: CommitDeps): Promise<stri
   return [...done, `${places.ledger} was made anew from the journal, up to version ${version}`]
 }
 
-/** Folds what the ledger knows into a checkpoint, and sets what of the journal is damaged up to there aside. */
+/** Writes what the ledger knows into a checkpoint, and sets aside what is damaged in the journal up to there. */
 export async function foldIndex(root: string, deps: CommitDeps): Promise<string[]> {
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
   const { torn } = await checkJournal(root)
@@ -56,7 +56,7 @@ export async function foldIndex(root: string, deps: CommitDeps): Promise<string[
 
 const versionOf = (path: string): number => parseJournalName(path.slice(places.journal.length + 1))?.version ?? 0
 
-/** Sets the last entries aside, which nobody can read any more and no index has seen. */
+/** Sets aside the last entries, which are unreadable and which no index has seen. */
 export async function goBack(root: string, deps: CommitDeps): Promise<string[]> {
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
   const { torn, reach, newest } = await checkJournal(root)
@@ -76,12 +76,12 @@ async function keepAside(root: string, path: string): Promise<string> {
   return `${path} was set aside as ${free}`
 }
 
-/** Moves a folder aside that stands where a file belongs. */
+/** Moves a folder aside that is in the place of a file. */
 async function clearFolder(root: string, path: string): Promise<string[]> {
   return (await isFolder(inLake(root, path))) ? [await keepAside(root, path)] : []
 }
 
-/** Moves folders aside that stand in place of the files of the views. */
+/** Moves folders aside that are in the place of files of the views. */
 export async function clearViews(root: string): Promise<string[]> {
   const done: string[] = []
   for (const path of [places.database, places.script, places.manifest]) done.push(...(await clearFolder(root, path)))
@@ -89,8 +89,8 @@ export async function clearViews(root: string): Promise<string[]> {
 }
 
 /**
- * Writes the marker of this lake in place of one that is not, which is kept aside: only where no data file stands here
- * that is not this lake's by its footer, for it might be of the lake that the marker names.
+ * Replaces the marker of a different lake by that of this lake, and keeps the old one aside: only if every data file
+ * here is of this lake by its footer, for others might be of the lake that the marker names.
  */
 export async function mendMarker(ledger: Ledger, deps: CommitDeps): Promise<string[]> {
   const { root } = ledger
@@ -108,7 +108,7 @@ export async function mendMarker(ledger: Ledger, deps: CommitDeps): Promise<stri
   return [`${done} and written anew`]
 }
 
-/** Whether each of these files tells in its footer that it is of a lake. */
+/** Whether each of these files names the lake in its footer. */
 async function areOf(root: string, lake: string, paths: readonly string[]): Promise<boolean> {
   if (paths.length === 0) return true
   if (paths.some((path) => !path.endsWith('.parquet'))) return false
@@ -124,8 +124,8 @@ async function anySound(root: string, files: readonly StoredFile[]): Promise<boo
 }
 
 /**
- * Does without notes of stamps that are damaged, or lack what was kept for them: they are set aside, and the ledger
- * forgets them.
+ * Drops notes of stamps that are damaged, or lack what was kept for them: they are set aside, and the ledger forgets
+ * them.
  */
 export async function forgetStamps(ledger: Ledger, thorough: boolean, deps: CommitDeps): Promise<string[]> {
   const { root } = ledger
@@ -149,7 +149,7 @@ export async function forgetHeads(ledger: Ledger, deps: CommitDeps): Promise<str
   return done
 }
 
-/** Moves files aside that stand where folders of the layout belong. */
+/** Moves files aside that are in the place of folders of the layout. */
 export async function clearPlaces(root: string): Promise<string[]> {
   const done: string[] = []
   for (const place of await takenPlaces(root)) done.push(await keepAside(root, place))
@@ -177,7 +177,7 @@ export async function tidy(ledger: Ledger, deps: CommitDeps): Promise<string[]> 
   return [...done, ...paths.map((path) => `${path} was swept away`)]
 }
 
-/** Puts the files back from which a damaged merged one was made, where they are still there and sound. */
+/** Restores the files from which a damaged merged one was made, if they still exist and are sound. */
 export async function restoreMerged(ledger: Ledger, damaged: readonly DamagedFile[], deps: CommitDeps) {
   const done: string[] = []
   for (const { file } of damaged) {
@@ -201,7 +201,10 @@ export async function restoreMerged(ledger: Ledger, damaged: readonly DamagedFil
   return done
 }
 
-/** The files that the merged one was made of, one by one or through an earlier merge, if none is missing or damaged. */
+/**
+ * Finds the files that the merged one was made of, one by one or through an earlier merge; none if one is missing or
+ * damaged.
+ */
 async function soundOriginals(ledger: Ledger, merged: StoredFile): Promise<StoredFile[]> {
   const found: StoredFile[] = []
   for (const file of mergedFrom(ledger, merged)) {
@@ -235,7 +238,7 @@ export async function clearJournal(root: string, deps: CommitDeps): Promise<stri
   return done
 }
 
-/** Moves such a folder where it is in nobody's way, whatever it holds. */
+/** Moves such a folder out of the way, whatever it contains. */
 async function moveStray(disk: Disk, root: string, name: string, mark: number): Promise<string> {
   const target = `${places.aside}/${name}-${sha256(`${name} ${mark}`).slice(0, 8)}`
   await makeFolder(disk, inLake(root, places.aside))
@@ -244,10 +247,9 @@ async function moveStray(disk: Disk, root: string, name: string, mark: number): 
 }
 
 /**
- * Makes lost files of the registry again from the bodies of the polls that made them: each poll is folded once more
- * upon what the lake held before it, and a file is taken only if its bytes are those that the journal names. What
- * stands in its place is set aside. Older files that the fold needs are made first; those that a merge took are left
- * for its repair.
+ * Rebuilds lost files of the registry from the bodies of the polls that made them: each poll is folded once more upon
+ * the lake before it, and a file is used only if its bytes are those that the journal names. The file in its place is
+ * set aside. Older files that the fold needs are made first; merged ones are left for their repair.
  */
 export async function rebuildRegistry(
   ledger: Ledger,
@@ -268,14 +270,14 @@ export async function rebuildRegistry(
   return { done, beyond }
 }
 
-/** Why work cannot be done with what is left of the lake; null where it was. */
+/** Returns why work cannot be done with what is left of the lake; null if it was done. */
 async function reasonOf(work: () => Promise<unknown>): Promise<string | null> {
   try {
     await work()
     return null
   } catch (error) {
     if (error instanceof Unfoldable) return error.message
-    // What to do about the journal is said elsewhere: here it is only the reason.
+    // The journal has its own finding with a remedy: here it is only the reason.
     if (error instanceof LakeError) return error.complaints.map(reasonIn).join(', ')
     throw error
   }
@@ -286,9 +288,9 @@ interface Rebuilding {
   readonly resources: Resources
   readonly deps: CommitDeps
   readonly spool: Spool
-  /** Files that are as the journal says. */
+  /** Files that match the journal. */
   readonly sound: Set<string>
-  /** Why a version could not be folded again; null where it was. */
+  /** Reasons why versions could not be folded again, by version; null if one was. */
   readonly tried: Map<number, string | null>
   readonly done: string[]
 }
@@ -329,9 +331,7 @@ async function makeAgain(rebuilding: Rebuilding, version: number): Promise<void>
 
 class Unfoldable extends Error {}
 
-/**
- * The sound files that hold what a file held: itself, made first where it is lost, or those that it was merged from.
- */
+/** Finds the sound files with a file's rows: itself, made first if it is lost, or those that it was merged from. */
 async function supply(rebuilding: Rebuilding, index: Ledger, file: StoredFile): Promise<readonly StoredFile[]> {
   if (await isSound(rebuilding, file)) return [file]
   const inputs = mergedFrom(index, file)

@@ -14,12 +14,12 @@ import { statementsIn } from '../../lake/store/sql.ts'
 /** The facts of a written file that the journal keeps. */
 export type MergedFile = Pick<FileEntry, 'rows' | 'min_t' | 'max_t' | 'digest' | 'meta'>
 
-/** Where files are rewritten for a run. */
+/** Context in which files are rewritten for a run. */
 export interface Rewriting<D extends CommitDeps = RewriteDeps> {
   readonly ledger: Ledger
   readonly deps: D
   readonly run: string
-  /** Begins the names of its files: no other rewriting of the run bears it. */
+  /** Prefix of the names of its files, unique within the run. */
   readonly name: string
   readonly spool: Spool
   readonly engine: Engine
@@ -40,8 +40,8 @@ export async function withRewriting<D extends CommitDeps & Pick<RewriteDeps, 'th
 }
 
 /**
- * The footer of a file that takes the place of others: it carries the newest version whose rows it holds, and when a
- * change of rules dated them, if one did: without the journal nothing else tells which of two datings is the newer.
+ * Builds the footer of a file that replaces others: it has the newest version whose rows it contains, and when a change
+ * of rules dated them, if one did: without the journal nothing else shows which of two datings is the newer.
  */
 export function mergedFooter(ledger: Ledger, files: readonly StoredFile[]): Record<string, string> {
   const version = Math.max(...files.map((file) => file.added_version))
@@ -50,7 +50,7 @@ export function mergedFooter(ledger: Ledger, files: readonly StoredFile[]): Reco
   return { ...(dated > 0 && { pitlake_dated: String(dated) }), ...footerOf({ lake, version }) }
 }
 
-/** A file of the spool that is to take its place beside the first of those that it replaces. */
+/** Stages a file of the spool in the folder of the first of those that it replaces. */
 export function replacement({ name, spool }: Rewriting, n: number, files: readonly StoredFile[], merged: MergedFile) {
   const [first] = files
   if (!first) throw new RangeError('a file takes the place of at least one')
@@ -60,15 +60,15 @@ export function replacement({ name, spool }: Rewriting, n: number, files: readon
   return { temporary: spool.path(`${n}.parquet`), path, table, label, metric, interval, ...merged }
 }
 
-/** How the columns of a file are written. */
+/** Encoding of the columns of a file. */
 interface Encoding {
   /**
    * The most distinct values of a column that get a dictionary; above a few, time columns lose their delta encoding.
    */
   readonly dictionary: number
-  /** How hard zstd works. */
+  /** Compression level of zstd. */
   readonly level: number
-  /** Whether the file is written to be opened fast: it holds few rows, or every question reads it. */
+  /** Whether the file is written to be opened fast: it has few rows, or every query reads it. */
   readonly few?: boolean
 }
 
@@ -78,13 +78,16 @@ export interface OrderedRows {
   readonly source: string
   /** `ORDER BY …`, or '' for rows that are in order. */
   readonly order: string
-  /** How many rows make a row group; fewer where rows are long. */
+  /** Number of rows in a row group; fewer if rows are long. */
   readonly group?: number
 }
 
-/** Beyond 3 the size falls by 4 %, beyond 9 for a long way only the time grows. */
+/** Compression level: above 3 the size falls by 4 %, above 9 for a long way only the time grows. */
 const level = 9
-/** Objects and arrays as text shrink by another sixth here, and read faster; writing takes fifteen times as long. */
+/**
+ * Compression level for objects and arrays as text: they shrink by another sixth, and read faster; writing takes
+ * fifteen times as long.
+ */
 const denseLevel = 16
 /** A longer dictionary costs time columns their delta encoding. */
 const dictionary = 1000
@@ -93,7 +96,10 @@ const groupRows = 65_536
 /** Whole records are long, and a row group is in memory while it is written. */
 export const recordRows = 4096
 
-/** What a whole merge wrote down of how it wrote a file (`v2/1000`, `v2/1000/16`); null where none wrote it. */
+/**
+ * Reads the mark with which a whole merge recorded how it wrote a file (`v2/1000`, `v2/1000/16`); null if none wrote
+ * it.
+ */
 export function markOf({ meta }: Pick<FileEntry, 'meta'>): string | null {
   return typeof meta['encoding'] === 'string' ? meta['encoding'] : null
 }
@@ -148,9 +154,8 @@ async function mostlyText(session: Engine, path: string): Promise<boolean> {
 }
 
 /**
- * How a file is written on the way that takes the place of others, and the mark that it keeps: that of the largest of
- * them, if that was written for good. One that is less dense than it could be is written anew by the next compact,
- * unless `hard`.
+ * Chooses the encoding of a file that replaces others for now, and the mark that it keeps: that of the largest of them,
+ * if that was written for good. The next compact rewrites one that is less dense than it could be, unless `hard`.
  */
 export function encodingLike(
   files: readonly FileEntry[],
@@ -165,7 +170,7 @@ export function encodingLike(
   return { encoding, mark: dense && !hard ? null : mark }
 }
 
-/** The encoding of whatever may soon be merged again. */
+/** Returns the encoding of a file that may soon be merged again. */
 export function usualEncoding(minusZero: boolean, rows: number): Encoding {
   return { dictionary: minusZero ? 0 : dictionary, level, few: rows <= fewRows }
 }

@@ -33,27 +33,27 @@ import { rowOf } from '../../lake/ledger/index-rows.ts'
 /** Entries are folded sooner than at the end of a run: only then can they go. */
 const foldedEarly = 32
 
-/** What vacuuming is told. */
+/** Input of a vacuum. */
 interface VacuumInput {
   readonly root: string
-  /** Versions that were the newest within so many seconds keep their files. */
+  /** Seconds within which versions that were the newest keep their files. */
   readonly keepSeconds: number
-  /** Requests, runs and their logs of within so many seconds are kept. */
+  /** Age in seconds up to which requests, runs and their logs are kept. */
   readonly keepRequestsSeconds?: number
-  /** False: only says what would be freed. */
+  /** Whether to remove anything; false: only reports what would be freed. */
   readonly really: boolean
 }
 
-/** What vacuuming needs of the world. */
+/** Dependencies of a vacuum. */
 interface VacuumDeps extends JobDeps {
-  /** Brings the views up to the newest version, so that nobody opens a view of files that are about to go. */
+  /** Brings the views up to the newest version, so that no view is opened over files that are about to go. */
   readonly buildViews: (ledger: Ledger) => Promise<unknown>
 }
 
-/** Takes away the bytes that no kept version needs; what is live, young or stamped stays. */
+/** Removes the bytes that no kept version needs; what is live, young or stamped stays. */
 export async function vacuum(input: VacuumInput, deps: VacuumDeps): Promise<VacuumSummary> {
   const { root, really, keepSeconds: keep_seconds } = input
-  // Somebody may have opened the views that stand there now, whatever is made in their place.
+  // A session may have opened the current views, whatever replaces them.
   const inPlace = await namedByViews(root)
   if (!really) {
     using ledger = await Ledger.openToRead(root)
@@ -101,7 +101,7 @@ export interface FilesSize {
 export interface VacuumSummary {
   /** Newest version of the lake. */
   readonly version: number
-  /** Whether nothing was taken away. */
+  /** Whether nothing was removed. */
   readonly dry_run: boolean
   readonly data: FilesSize
   readonly journal: FilesSize
@@ -117,7 +117,7 @@ export interface VacuumSummary {
 const year = 400 * 86_400
 
 async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, inPlace: IsNamed): Promise<VacuumPlan> {
-  // Where the clock has stepped back, the newest commit is later than it.
+  // If the clock was set back, the newest commit is later than it.
   const now = Math.max(deps.nowMicros(), ledger.head().committed_at)
   const pinned = await pinnedSince(input.root)
   const before = Math.min(now - input.keepSeconds * 1_000_000, pinned ?? Number.POSITIVE_INFINITY)
@@ -143,7 +143,7 @@ async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, inP
   }
 }
 
-/** Files whose every request or run is older than an instant. */
+/** Lists files whose every request or run is older than an instant. */
 function expiredFiles(ledger: Ledger, oldest: Micros): StoredFile[] {
   const files = [...liveFiles(ledger, { table: 'requests' }), ...liveFiles(ledger, { table: 'runs' })]
   return files.filter(({ max_t }) => max_t !== null && (max_t + 1) * 1_000_000 <= oldest)
@@ -157,7 +157,7 @@ async function supersededExports(root: string, isNamed: IsNamed, isOld: (version
     .filter((path) => isOld(1 + Number(/-(\d{10,})-[0-9a-f]+\.parquet$/.exec(path)?.[1])) && !isNamed(path))
 }
 
-/** Held by a vacuum that takes files away; another one works beside it. */
+/** Name of the lock of a vacuum that removes files; another one can work at the same time. */
 export const vacuumLock = 'vacuum'
 
 async function clean(
@@ -184,9 +184,10 @@ async function clean(
   if (!firstGoing) throw new RangeError('a commit without its draft')
   const summary = await summaryOf(ledger, input, firstGoing)
   if (firstGoing.expired.length > 0) await deps.buildViews(ledger)
-  // Only now: whoever dies in between leaves files that no entry names, and the next writing command sweeps them.
+  // Only now: a process that dies in between leaves files that no entry names, and the next writing command sweeps
+  // them.
   const disk = deps.disk ?? realDisk
-  // What stands in for the journal's entries may be what a killed run left: its name must outlive a power cut.
+  // The checkpoint that replaces the journal's entries may come from a killed run: its name must outlive a power cut.
   await disk.syncFolder(inLake(ledger.root, places.journal))
   const exports = new Set(firstGoing.exports)
   for (const path of summary.paths) if (!exports.has(path)) await disk.remove(inLake(ledger.root, path))
@@ -195,7 +196,7 @@ async function clean(
   return summary
 }
 
-/** Views that are made meanwhile may name an export again that was made for earlier ones. */
+/** Removes exports, unless views made meanwhile name them again. */
 async function removeExports(root: string, paths: readonly string[], deps: VacuumDeps): Promise<void> {
   if (paths.length === 0) return
   await using _lock = await waitForViews(root, deps)
@@ -218,7 +219,7 @@ async function summaryOf(ledger: Ledger, input: VacuumInput, going: VacuumPlan):
   }
 }
 
-/** The paths of files, each once under however many labels. */
+/** Lists the paths of files, each once under however many labels. */
 const pathsOf = (files: readonly StoredFile[]): string[] => [...new Set(files.map(({ path }) => path))]
 
 async function sizes(root: string, paths: readonly string[]): Promise<FilesSize> {
@@ -226,12 +227,12 @@ async function sizes(root: string, paths: readonly string[]): Promise<FilesSize>
   return { files: paths.length, bytes: all.reduce((sum, bytes) => sum + bytes, 0) }
 }
 
-/** Number of rows that are worth a version of their own. */
+/** Number of rows that are worth a separate version. */
 const worthwhile = 500
-/** Rows of the last two days stay at hand. */
+/** Microseconds for which rows stay in the index: two days. */
 const atHand: Micros = 2 * 86_400_000_000
 
-/** The instant that decides into which file a row goes: one a month, so that old months can go; null where none may. */
+/** Instant that decides into which file a row goes: one a month, so that old months can go; null if none may. */
 const instants: Readonly<Record<Archived, string | null>> = {
   requests: 'asked_at',
   coverage: null,
@@ -240,8 +241,8 @@ const instants: Readonly<Record<Archived, string | null>> = {
 }
 
 /**
- * Puts old rows of the ledger into files of the lake, where they are merged like points: so neither the ledger nor its
- * checkpoints nor what is written for the views at the end of each run grow with every request that was ever made.
+ * Puts old rows of the ledger into files of the lake, where they are merged like points: so the ledger, its checkpoints
+ * and the exports for the views do not grow with every request that was ever made.
  */
 export async function archiveRows(
   ledger: Ledger,
@@ -256,7 +257,7 @@ export async function archiveRows(
     await commit(
       ledger,
       async (ticket) => {
-        // Where the clock has stepped back, nothing that is in files already is told to go again.
+        // If the clock was set back, rows that are in files already do not go again.
         const before = Math.max(due, archivedState(ledger).before)
         return await draftOf({ ...rewriting, ticket, before })
       },
@@ -271,7 +272,7 @@ interface ArchiveRun extends Pick<Rewriting, 'ledger' | 'spool' | 'engine' | 'ru
   readonly before: Micros
 }
 
-/** What goes: what stands in files already does not go again. */
+/** Builds the condition for rows to archive: those that are in files already are not archived again. */
 function conditionOf(ledger: Ledger, table: Archived, before: Micros): string {
   const rows = archivable(table, before)
   return isKept(table) ? `${rows} AND NOT (${archivable(table, archivedState(ledger).before)})` : rows

@@ -47,17 +47,17 @@ type VerifyScope = Parameters<typeof chooseWindows>[1]['scope']
 /** Points of one series in its files. */
 type Counted = Awaited<ReturnType<typeof countSeries>>[number]
 
-/** What a verify is told. */
+/** Input of a verify. */
 interface VerifyInput extends MetricsInput {
-  /** Null: no points are asked for, the files are proved all the same. */
+  /** Scope of the points to request; null: none are requested, the files are proved all the same. */
   readonly scope: VerifyScope | null
-  /** The most credits; null: everything that the scope holds. */
+  /** Maximum credits; null: everything in the scope. */
   readonly budget: number | null
   /** Days in which daily runs compare everything once; null: this run may spend the whole budget. */
   readonly spreadDays: number | null
 }
 
-/** What a verify needs of the world; damage is told as soon as it is seen, before anybody is asked. */
+/** Dependencies of a verify; damage is reported as soon as it is seen, before any request. */
 interface VerifyDeps extends IngestDeps {
   readonly onDamage?: (damage: readonly Damage[]) => void
 }
@@ -154,24 +154,24 @@ function unasked(
   }
 }
 
-/** What `doctor` finds that says nothing about the stored history. */
+/** Findings of `doctor` that do not concern the stored history. */
 const conveniences: ReadonlySet<DamageKind> = new Set(['views_missing', 'views_torn', 'views_moved', 'disk_full'])
 
 /**
- * Proves the bytes of the lake, then asks the provider again for history that it holds and compares. A difference is
- * put on record and never applied. Where the journal or the ledger is damaged nothing is asked.
+ * Proves the bytes of the lake, then requests stored history again from the provider and compares it. A difference is
+ * recorded and never applied. If the journal or the ledger is damaged nothing is requested.
  */
 export async function verify(input: VerifyInput, deps: VerifyDeps): Promise<VerifySummary> {
   const { scope } = input
   const diagnosis = await examine({ data: input.settings.data, thorough: true }, deps)
   const damage = diagnosis.findings.filter(({ kind, severity }) => severity === 'damage' && !conveniences.has(kind))
-  // A lake of a newer program is not damaged, and the refusal itself says so.
+  // A lake of a newer program is not damaged, and the refusal itself reports it.
   deps.onDamage?.(damage.filter(({ kind }) => kind !== 'newer_version'))
   const nothing: VerifySummary = unasked(input, diagnosis, damage)
   if (isUnreadable(nothing)) return nothing
   if (scope === null) return { ...nothing, ok: damage.length === 0 }
   const { url: configured, key } = input.settings.metrics
-  // Damage is told also where nobody can be asked.
+  // Damage is reported even if no provider can be contacted.
   if (damage.length > 0 && (configured === null || key === null)) return nothing
   const { url } = accessTo('metrics', input.settings)
   const compared = new Findings()
@@ -185,7 +185,8 @@ export async function verify(input: VerifyInput, deps: VerifyDeps): Promise<Veri
 }
 
 /**
- * Kinds of damage on which no comparison depends: data files, which are left out, and what is kept beside the history.
+ * Kinds of damage on which no comparison depends: data files, which are left out, and what is stored next to the
+ * history.
  */
 const besideHistory: readonly string[] = ['file_', 'head_', 'stamp_']
 
@@ -200,7 +201,7 @@ export function withRegistryVerified(summary: VerifySummary, registry: RegistryV
   return { ...whole, ok: summary.ok && registryVerdict(registry) === null, version: registry.version }
 }
 
-/** Compares what the provider says now; `nothing` is what is told where nothing was asked. */
+/** Compares the provider's current answers; `nothing` is the result if nothing was requested. */
 async function compare(
   metricsRun: MetricsRun,
   input: VerifyInput & { readonly scope: VerifyScope },
@@ -261,7 +262,7 @@ async function compare(
   return { value, stopped_by, error: verifyVerdict(value) }
 }
 
-/** The error that a verify ends with, the gravest first; null where every byte and every value is the same. */
+/** Builds the error that a verify ends with, the gravest first; null if every byte and every value is the same. */
 export function verifyVerdict(summary: VerifySummary): LakeError | null {
   const next =
     'nothing stored was changed: send the report (--report FILE) to the provider, then pitlake violations acknowledge'
@@ -282,8 +283,8 @@ export function verifyVerdict(summary: VerifySummary): LakeError | null {
 }
 
 /**
- * Reads the footers of all live files and counts the points of every series in them: each must be what the ledger says,
- * and each covered window must hold a point for every interval of the calendar. `damaged` files are left out.
+ * Reads the footers of all live files and counts the points of every series in them: each must match the ledger, and
+ * each covered window must contain a point for every interval of the calendar. `damaged` files are left out.
  */
 export async function checkContents(ledger: Ledger, damaged: ReadonlySet<string>) {
   const { files, series, coverage } = factsOf(ledger)
@@ -310,7 +311,7 @@ interface LedgerFacts {
   readonly coverage: ReadonlyMap<string, readonly CoverageRow[]>
 }
 
-/** What the ledger says at one version, also while another process commits. */
+/** Reads the facts of the ledger at one version, also while another process commits. */
 function factsOf(ledger: Ledger): LedgerFacts {
   for (let attempt = 0; ; attempt++) {
     const { version } = ledger.head()
@@ -330,7 +331,7 @@ async function checkFooters(engine: Engine, ledger: Ledger, files: readonly Stor
   const findings = new Map<string, Damage>()
   for (const { path, table, rows, added_version } of files) {
     const footer = footers.get(inLake(ledger.root, path))
-    // What a stamp keeps are copies of the lake's own tables: their checksum is all that the journal knows.
+    // Files kept for a stamp are copies of the lake's own tables: their checksum is all that the journal knows.
     if (footer === undefined || table === 'stamp' || findings.has(path)) continue
     const named = footer.lake ?? (table === 'points' ? 'no lake' : lake)
     if (named !== lake || Number(footer.version ?? 0) > added_version) {
@@ -364,7 +365,9 @@ function keyOf(row: Omit<Counted, 'points' | 'first' | 'last'>): string {
   return JSON.stringify([row.metric, row.interval, ...identityColumns.map((name) => row[name])])
 }
 
-/** A covered window holds one point for every interval; where one is missing the ledger must say so. */
+/**
+ * Checks that a covered window contains one point for every interval; where one is missing the ledger must record it.
+ */
 function checkCalendar(
   all: readonly StoredSeries[],
   coverage: ReadonlyMap<string, readonly CoverageRow[]>,

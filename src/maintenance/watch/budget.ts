@@ -1,17 +1,17 @@
 import { type Instant, longestSeconds } from '../../base/time.ts'
 import type { NextPoint } from './due.ts'
 
-/** What may still be spent, and until when. */
+/** Credits that may still be spent, and until when. */
 interface CreditBudget {
   readonly credits: number
   readonly until: Instant
 }
 
 /**
- * The points with their polls put off as far as the credits reach; pure. What is dearest to miss comes first: of the
- * coarser interval, because a single later request brings all that was missed of a finer one. Where they do not reach
- * for every poll of an interval, its polls are spread evenly over the time that is left; where they do not reach for
- * one poll of each series, those that were due first are asked, the others when the budget is renewed.
+ * Puts off the polls of points as far as the credits require; pure. The points that are dearest to miss come first:
+ * those of the coarser interval, because a single later request brings all missed points of a finer one. If the credits
+ * do not suffice for every poll of an interval, its polls are spread evenly over the time that is left; if they do not
+ * suffice for one poll of each series, those that were due first are requested, the others when the budget is renewed.
  */
 export function paceToBudget(
   points: readonly NextPoint[],
@@ -47,7 +47,7 @@ export function paceToBudget(
   return points.map((point) => put.get(point) ?? point)
 }
 
-/** How often a point and those after it are asked for until the budget is renewed. */
+/** Counts how often a point and those after it are requested until the budget is renewed. */
 function pollsUntil({ by, poll }: NextPoint, seconds: number, { until }: CreditBudget, at: Instant): number {
   if (by !== 'rule' && by !== 'told' && by !== 'learnt') return 1
   return 1 + Math.floor((until - 1 - Math.max(poll, at)) / seconds)

@@ -20,11 +20,11 @@ import {
   type Weekday,
 } from '../../base/time.ts'
 
-/** How the points of one endpoint and interval arrived so far; seconds after the end of their interval. */
+/** Arrivals so far of the points of one endpoint and interval; seconds after the end of their interval. */
 export interface Learnt {
-  /** Arrivals that are known, and points that came in time while somebody watched. */
+  /** Number of known arrivals, and of points that came in time during a watch. */
   readonly observations: number
-  /** Before nearly all arrivals, in their middle, and after nearly all; null where the rule says as much. */
+  /** Lags before nearly all arrivals, in their middle, and after nearly all; null if the rule describes them. */
   readonly lag: { readonly early: number; readonly usual: number; readonly late: number } | null
   /** Answers of the provider to the request, which is sent until enough has been seen. */
   readonly reportedLags?: { readonly usual: number; readonly late: number }
@@ -33,39 +33,42 @@ export interface Learnt {
 /** Reason for the instant at which a point is expected. */
 export type DueBy = 'rule' | 'told' | 'learnt' | 'new' | 'quiet' | 'refused'
 
-/** What comes next of one series. */
+/** Next point of one series. */
 export interface NextPoint extends Pick<Ask, 'series' | 'endpoint' | 'interval'> {
-  /** The first point that is missing at the end; null where none was ever held. */
+  /** First point that is missing at the end; null if none was ever stored. */
   readonly t: Instant | null
-  /** When it should be there; a series without points, or refused, is due when it is to be asked again. */
+  /** Time when it is expected; a series without points, or refused, is due when it is to be requested again. */
   readonly due: Instant
   readonly by: DueBy
   readonly observations: number
-  /** When it was last asked for, as far as that matters; null where it was not. */
+  /** Time of the last request for it, as far as that matters; null if there was none. */
   readonly lastRequested: Instant | null
-  /** When to ask next: near the instant at which it is due, after a failure later and later. */
+  /** Time of the next request: near the instant at which it is due, after a failure later and later. */
   readonly poll: Instant
 }
 
-/** What the next points are told from beside the wanted series. */
+/** Inputs for the next points, in addition to the wanted series. */
 interface DueInput {
   readonly held: ReadonlyMap<string, Held>
-  /** By `path interval`. */
+  /** Arrivals by `path interval`. */
   readonly learnt: ReadonlyMap<string, Learnt>
-  /** When a series was asked last, where the lake does not say: answers before a point is due settle nothing. */
+  /**
+   * Time of the last request of a series, if the lake does not record it: answers before a point is due resolve
+   * nothing.
+   */
   readonly polled?: ReadonlyMap<string, Instant>
   readonly weekStart?: Weekday
   readonly at: Instant
 }
 
-/** Minimum arrivals before the lag of an endpoint counts as known, */
+/** Minimum arrivals before the lag of an endpoint counts as known. */
 export const minArrivalsForLag = 10
-/** and then it is looked at anew in one interval of so many. */
+/** Number of intervals of which one is requested early to measure a known lag again. */
 const lookEvery = 20
-/** Nothing is asked twice within this time. */
+/** Minimum seconds between two requests for the same point. */
 const shortest = minute
 
-/** The next point of every wanted series, the earliest first; pure. Series that end before now have none. */
+/** Computes the next point of every wanted series, the earliest first; pure. Series that end before now have none. */
 export function nextPoints(wanted: readonly Wanted[], input: DueInput): NextPoint[] {
   return wanted
     .flatMap((want) => nextOf(want, input) ?? [])
@@ -78,7 +81,7 @@ function nextOf(want: Wanted, { held, learnt, polled, weekStart, at }: DueInput)
   const interval = storedInterval({ interval: series.interval, settled: stored?.settled ?? null })
   const lagFacts = learnt.get(`${endpoint.path} ${interval}`) ?? { observations: 0, lag: null }
   const answers = (stored?.answers ?? []).filter(({ state }) => state !== 'not requested')
-  // An instant of the future was told by a clock that was wrong.
+  // An instant of the future came from a clock that was wrong.
   const past = (instant: Instant): Instant => (instant > at ? Number.NEGATIVE_INFINITY : instant)
   const memory = past(polled?.get(series.id) ?? Number.NEGATIVE_INFINITY)
   const askedOf = (rows: typeof answers): Instant => Math.max(memory, ...rows.map(({ asked_at }) => past(asked_at)))
@@ -107,7 +110,10 @@ function nextOf(want: Wanted, { held, learnt, polled, weekStart, at }: DueInput)
 /** Facts of a series that do not depend on its next point. */
 type SeriesFacts = Pick<NextPoint, 'series' | 'endpoint' | 'interval' | 'observations' | 'lastRequested'>
 
-/** A series of which nothing is held: never asked, not begun yet, or one that answers nothing, asked once a day. */
+/**
+ * Computes the first point of a series without stored points: never requested, not begun yet, or one with empty
+ * answers, requested once a day.
+ */
 function firstOf(
   { since }: Wanted,
   facts: SeriesFacts,
@@ -130,13 +136,13 @@ function firstOf(
   return { ...facts, t: null, due, by: 'quiet', poll: due }
 }
 
-/** The instant from which a standing refusal may be tried again. */
+/** Computes the instant from which a refusal may be tried again. */
 function triedAgainAt(refusal: Parameters<typeof isTriedAgain>[0]): Instant {
   const steps = [hour, day, 30 * day].map((after) => refusal.asked_at + after)
   return steps.find((instant) => isTriedAgain(refusal, instant)) ?? refusal.asked_at + 30 * day
 }
 
-/** Of what the points of a series are due by. */
+/** Facts by which the points of a series are due. */
 interface Line {
   readonly endpoint: Pick<Endpoint, 'rules'>
   readonly interval: Interval
@@ -150,20 +156,27 @@ function byOf(learnt: Learnt): DueBy {
   return learnt.reportedLags === undefined ? 'rule' : 'told'
 }
 
-/** The lag that points are expected by: what was seen, else what is told; null where only the rule is known. */
+/**
+ * Returns the lag after which points are expected: the observed one, else the provider's; null if only the rule is
+ * known.
+ */
 function expected(learnt: Learnt): { readonly usual: number; readonly late: number } | null {
   return isLearnt(learnt) ? learnt.lag : (learnt.reportedLags ?? null)
 }
 
 /**
- * No answer before this instant can hold the point: the end of its interval, and where a rule is stated, what it says.
+ * Computes the earliest instant at which an answer can contain the point: the end of its interval, or what a stated
+ * rule says.
  */
 function earliest({ endpoint, interval }: Line, t: Instant): Instant {
   const rules = endpoint.rules[interval]
   return ruleFor(rules, t).basis === 'stated' ? availableAt(rules, t, interval) : end(t, interval)
 }
 
-/** When a point should be there: after nearly every lag that was seen or is told, else by the rule; whole minutes. */
+/**
+ * Computes when a point is expected: after nearly every lag that was observed or reported, else by the rule; whole
+ * minutes.
+ */
 function dueAt(line: Line, t: Instant): Instant {
   const { endpoint, interval, learnt } = line
   const lag = expected(learnt)
@@ -173,16 +186,16 @@ function dueAt(line: Line, t: Instant): Instant {
 
 const wholeMinutes = (seconds: number): number => Math.ceil(seconds / minute) * minute
 
-/** How many intervals lie before the one that starts at `t`, from a fixed one on. */
+/** Counts the intervals before the one that starts at `t`, from a fixed one on. */
 function indexOf(t: Instant, interval: Interval): number {
   const { seconds, months } = measureOf(interval)
   return months > 0 ? Math.floor(monthIndex(t) / months) : Math.floor(t / seconds)
 }
 
 /**
- * When to ask for a point: once when it is due while its lag is known, and one interval in twenty also before, so that
- * it is on record that it was not there yet; before and when it is due while its lag is being learnt. `spread`: how
- * long to wait for one that is late.
+ * Computes when to request a point: once when it is due while its lag is known, and one interval in twenty also before,
+ * to record that it was not there yet; before and when it is due while its lag is being learnt. `spread`: how long to
+ * wait for one that is late.
  */
 function pollsOf(line: Line, t: Instant): { readonly polls: readonly Instant[]; readonly spread: number } {
   const { learnt, interval } = line
@@ -201,7 +214,7 @@ function pollsOf(line: Line, t: Instant): { readonly polls: readonly Instant[]; 
   return { polls: [...new Set(spacedPolls)], spread: Math.min(hour, Math.max(shortest, spread)) }
 }
 
-/** The first instant after the last answer at which to ask for the point `from`, or for one that follows it. */
+/** Computes the first instant after the last answer at which to request the point `from`, or one that follows it. */
 function pollAfter(line: Line, from: Instant, requestedAt: Instant): Instant {
   const first = (t: Instant): Instant => pollsOf(line, t).polls[0] ?? dueAt(line, t)
   if (requestedAt < first(from)) return first(from)
@@ -211,7 +224,9 @@ function pollAfter(line: Line, from: Instant, requestedAt: Instant): Instant {
   return Math.min(pollOf(line, youngest, requestedAt), first(step(youngest, interval, 1)))
 }
 
-/** The first instant after the last answer at which to ask for a point: twice as long after each that lacks it. */
+/**
+ * Computes the first instant after the last answer at which to request a point: twice as long after each that lacks it.
+ */
 function pollOf(line: Line, t: Instant, requestedAt: Instant): Instant {
   const { polls, spread } = pollsOf(line, t)
   const planned = polls.find((instant) => instant > requestedAt)
@@ -222,7 +237,10 @@ function pollOf(line: Line, t: Instant, requestedAt: Instant): Instant {
   return wait < day ? due + wait : Math.max(due + wait, requestedAt + day)
 }
 
-/** The next poll of the registry: hourly, also on days on which it takes nothing in, because corrections come then. */
+/**
+ * Computes the next poll of the registry: hourly, also on days on which it takes nothing in, because corrections come
+ * then.
+ */
 export function registryDue(polledAt: Instant | null, at: Instant): Instant {
   return polledAt === null || polledAt > at ? at : polledAt + hour
 }

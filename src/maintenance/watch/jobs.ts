@@ -27,24 +27,24 @@ import { verdictOf } from '../../sources/registry/run.ts'
 import { mergeDue, mergeVerdict } from '../upkeep/merge-jobs.ts'
 import { buildViews } from '../../query/views/build.ts'
 
-/** What a lake says of the wanted series. */
+/** State of a lake for the wanted series. */
 interface LakeNow {
   readonly version: number
-  /** Of the newest entry: what the versions say is the same where this is; null before the first. */
+  /** Digest of the newest entry: if it is equal, so is the content of the versions; null before the first. */
   readonly digest: string | null
   readonly wanted: readonly Wanted[]
   readonly held: ReadonlyMap<string, Held>
-  /** When the feed of the registry was last read to its tail; null where it never was. */
+  /** Time when the feed of the registry was last read to its tail; null if it never was. */
   readonly registryPolled: Instant | null
-  /** The version that the views tell of; 0 where there are none. */
+  /** Version that the views show; 0 if there are none. */
   readonly viewsVersion: number
-  /** Credits of all jobs since the instant that was asked for. */
+  /** Credits of all jobs since the requested instant. */
   readonly spentToday: number
 }
 
 /**
- * The series of the selections, and what is held of them; a lake that is not there yet holds nothing. What an earlier
- * look with the same selections read of the same version is taken from it: a watch looks before each of its turns.
+ * Reads the series of the selections and their stored points; a lake that does not exist yet has none. What an earlier
+ * look with the same selections read of the same version is reused: a watch looks before each of its steps.
  */
 export async function lakeNow(
   root: string,
@@ -70,17 +70,17 @@ export async function lakeNow(
   }
 }
 
-/** The series of the selections in the provider's own names, as far as the lake has recorded them by now. */
+/** Expands the series of the selections in the provider's own names, as far as the lake has recorded them by now. */
 function expandNamed(catalogue: Catalogue, selections: readonly Selection[], ledger: Ledger | null): readonly Wanted[] {
   const named = ledger === null ? catalogue : withNames(catalogue, recordedNames(ledger))
-  // Until a name is known, its path stands for it: the fetch that is due then learns the name.
+  // Until a name is known, its path represents it: the fetch that is due then learns the name.
   const expandable = selections.map((selection) =>
     isKnownSelection(named, selection) ? [selection] : unnamedSelections(named, [selection]),
   )
   return expand(named, expandable.flat())
 }
 
-/** How the points of the wanted series arrived so far; reads every point that is held of them. */
+/** Measures how the points of the wanted series arrived so far; reads every stored point of them. */
 export async function lagsNow(
   root: string,
   catalogue: Catalogue,
@@ -92,7 +92,7 @@ export async function lagsNow(
   return await learntLags(ledger, catalogue, (path) => paths.has(path))
 }
 
-/** The lags that the lake has seen of the wanted paths, by `path interval`: what `audit availability` measures. */
+/** Reads the observed lags of the wanted paths, by `path interval`: what `audit availability` measures. */
 async function learntLags(
   ledger: Ledger,
   catalogue: Catalogue,
@@ -103,8 +103,9 @@ async function learntLags(
 }
 
 /**
- * Where the provider tells of most points when they were computed, their quantiles; else what the rule would have to be
- * where the arrivals disprove it. Points that were always there in time say nothing beyond the rule.
+ * Derives lags from arrivals: their quantiles, if the provider reports for most points when they were computed; else
+ * the rule that the arrivals would require if they contradict it. Points that always came in time add nothing to the
+ * rule.
  */
 export function learntOf({ endpoint, interval, rules, arrivals }: StoredArrivals): Learnt {
   const { observations, watched, proposed_lag } = judgeRule(endpoint.path, interval, rules, arrivals)
@@ -125,9 +126,9 @@ interface PollOutcome {
   /** Whether it was ended early, by whatever but the budget; `resumeAt` where the provider says when to come back. */
   readonly cut: boolean
   readonly resumeAt: Instant | null
-  /** Whether all that was asked failed. */
+  /** Whether every request failed. */
   readonly inVain: boolean
-  /** What the command would have ended with. */
+  /** Error with which the command would have ended; null if none. */
   readonly error: LakeError | null
 }
 
@@ -139,21 +140,21 @@ export interface LakeLook extends LakeNow {
   readonly featuresDue?: boolean
 }
 
-/** What a watch has done, by the jobs that there are. */
+/** Jobs of a watch. */
 export interface WatchJobs {
-  /** The lake as it is now, and what was spent since the day began. */
+  /** Reads the current lake, and the credits spent since the day began. */
   look(dayBegin: Instant): Promise<LakeLook>
   lags(wanted: readonly Wanted[]): Promise<ReadonlyMap<string, Learnt>>
   fetch(series: ReadonlySet<string>, credits: number | null): Promise<PollOutcome>
   sync(): Promise<PollOutcome>
-  /** Computes features, merges what is due, makes the views and publishes; gives the version that they tell of. */
+  /** Computes features, merges what is due, makes the views and publishes; returns the version that they show. */
   tidy(): Promise<number>
 }
 
 /** Publishes the tables, after the views were made. */
 export type PublishJob = () => Promise<void>
 
-/** Whose lake is watched, and what of it. */
+/** Lake to watch, and its selections. */
 interface JobsInput {
   readonly settings: Settings
   readonly catalogue: Catalogue
@@ -161,14 +162,14 @@ interface JobsInput {
   readonly watches: { readonly metrics: boolean; readonly registry: boolean }
   /** The features that are declared. */
   readonly features?: { readonly due: () => Promise<boolean>; readonly bring: () => Promise<void> } | null
-  /** What follows when the views are made; null: nothing. */
+  /** Job that follows when the views are made; null: none. */
   readonly publish: PublishJob | null
 }
 
-/** The world behind one job, made anew for each: its clock begins with the wall clock of that moment. */
+/** Builds the dependencies of one job, anew for each: its clock begins with the wall clock of that moment. */
 type JobWorld = (command: string) => Omit<AskingDeps & RewriteDeps & BesideDeps, 'atEnd'>
 
-/** The jobs on a real lake. */
+/** Builds the jobs on a real lake. */
 export function jobsOn(input: JobsInput, world: JobWorld): WatchJobs {
   const { settings, catalogue, selections, watches } = input
   const root = settings.data
@@ -214,7 +215,7 @@ export function jobsOn(input: JobsInput, world: JobWorld): WatchJobs {
   }
 }
 
-/** What the provider tells of the lags of these series; asked for once a day. */
+/** Requests the lags that the provider reports for these series, once a day. */
 function hintsOf(
   provider: Pick<JobsInput, 'settings' | 'catalogue'>,
   world: JobWorld,
@@ -228,7 +229,7 @@ function hintsOf(
     try {
       knownLags = await askLagStats(provider, wantedSeries, deps)
     } catch (error) {
-      // Nobody waits for a hint; what stands in the way of asking stands in the way of fetching, too.
+      // A hint is optional; an error that prevents the request prevents the fetch, too.
       if (!(error instanceof LakeError)) throw error
     }
     return knownLags

@@ -5,17 +5,18 @@ import type { NextPoint } from './due.ts'
 export interface WatchState {
   /** Next points of the series; their polls are put off as far as the budget requires it. */
   readonly points: readonly NextPoint[]
-  /** When the registry is to be polled; null where it is not watched. */
+  /** Time of the next poll of the registry; null if it is not watched. */
   readonly registry: Instant | null
-  /** Since when the lake has moved on from its views; null where it has not. */
+  /** Time since which the lake is ahead of its views; null if it is not. */
   readonly untidy: Instant | null
-  /** Not before these instants: an API that failed, a job that found another at work. */
+  /** Instants before which a part rests: an API that failed, a job that found another at work. */
   readonly rests: Readonly<Record<WatchPart, Instant>>
   /**
-   * When each series was asked in vain; while this is not null a single one finds out whether somebody answers again.
+   * Time of the last failed request by series; while this is not null a single series tests whether the API answers
+   * again.
    */
   readonly tried: ReadonlyMap<string, Instant> | null
-  /** Nothing before this instant: a commit a minute is enough. */
+  /** Instant before which nothing is done: a commit a minute is enough. */
   readonly free: Instant
 }
 
@@ -33,14 +34,14 @@ export type WatchRequest =
   | { readonly kind: 'metrics'; readonly series: ReadonlySet<string> }
   | { readonly kind: 'registry' }
 
-/** Views are made anew where nothing is to be asked for so long, */
+/** Minimum seconds without requests before the views are rebuilt. */
 const idle = 2 * minute
-/** or once they are so old. */
+/** Maximum seconds that the views stay behind the lake, even while requests are due. */
 const longestUntidy = 15 * minute
-/** Whatever is not due within this time is looked at again then: other jobs may have changed the lake. */
+/** Maximum seconds until the lake is looked at again: other jobs may have changed it. */
 const longestWait = hour
 
-/** From state and instant to the next action; pure. What has been due for longest comes first. */
+/** Computes the next action from state and instant; pure. What has been due for longest comes first. */
 export function nextAction({ points, registry, untidy, rests, tried, free }: WatchState, now: Instant): WatchAction {
   const fetchAt = Math.max(rests.metrics, firstPoll(points))
   const registryAt = Math.max(rests.registry, registry ?? Infinity)
@@ -64,5 +65,5 @@ function firstPoll(points: readonly NextPoint[]): Instant {
   return first
 }
 
-/** How long an API rests after so many failures in a row, in seconds. */
+/** Computes how long an API rests after so many failures in a row, in seconds. */
 export const restAfter = (failures: number): number => Math.min(10 * minute, minute * 2 ** Math.max(0, failures - 1))

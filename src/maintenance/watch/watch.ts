@@ -5,7 +5,7 @@ import { type Learnt, type NextPoint, nextPoints, registryDue } from './due.ts'
 import type { LakeLook, WatchJobs } from './jobs.ts'
 import { type WatchPart, type WatchRequest, type WatchState, type WatchStep, nextAction, restAfter } from './next.ts'
 
-/** What a watch is told. */
+/** Input of a watch. */
 interface WatchInput {
   readonly weekStart: Weekday
   readonly price: (point: NextPoint) => number
@@ -16,7 +16,7 @@ interface WatchInput {
   readonly creditsPerDay: number | null
 }
 
-/** Waits so many milliseconds, or until the signal is aborted. */
+/** Function that waits so many milliseconds, or until the signal is aborted. */
 export type WatchSleep = (ms: number, signal: AbortSignal) => Promise<void>
 
 /** Resources of a watch; every wait goes through `sleep`. */
@@ -30,8 +30,8 @@ export interface WatchDeps {
 }
 
 /**
- * What came of asking, as it is told: `brought` counts points or events, `error` is what a command would have ended
- * with.
+ * Result of a request, as reported: `brought` counts points or events, `error` is that with which a command would have
+ * ended.
  */
 interface PollReport {
   readonly at: Instant
@@ -60,7 +60,7 @@ export type WatchEvent =
 const slice = minute
 const slack = 5
 
-/** Keeps a lake fresh until it is told to stop; gives the exit code that what it saw asks for. */
+/** Keeps a lake fresh until it is stopped; returns the exit code for what it saw. */
 export async function watch(input: WatchInput, jobs: WatchJobs, deps: WatchDeps): Promise<number> {
   const memory = newMemory()
   const now = (): Instant => Math.floor(deps.now() / 1000)
@@ -89,25 +89,25 @@ export async function watch(input: WatchInput, jobs: WatchJobs, deps: WatchDeps)
 
 /** WatchMemory of a watch. The lake stores all the rest, so that a new watch goes on where this one was killed. */
 interface WatchMemory {
-  /** When each series was last requested. */
+  /** Time of the last request by series. */
   readonly polled: Map<string, Instant>
-  /** When each series was requested in vain, since an answer came last. */
+  /** Time of the last failed request by series, since the last answer. */
   readonly tried: Map<string, Instant>
   /** Lags by `path interval`. */
   lags: ReadonlyMap<string, Learnt>
-  /** When the lags were read; null: they are read before anything is requested. */
+  /** Time when the lags were read; null: they are read before anything is requested. */
   lagsAt: Instant | null
-  /** Each part rests until its instant; 0 for none. */
+  /** Instant until which each part rests; 0 for none. */
   rests: Record<WatchPart, Instant>
   /** Failures in a row of each part. */
   readonly failures: Record<WatchPart, number>
-  /** Nothing is done before this instant. */
+  /** Instant before which nothing is done. */
   free: Instant
-  /** When the registry was last requested; null: not by this watch. */
+  /** Time of the last request to the registry; null: not by this watch. */
   registryAt: Instant | null
   /** The version whose views are in place; null until the first look. */
   tidied: number | null
-  /** Since when the lake has moved on from its views; null if it has not. */
+  /** Time since which the lake is ahead of its views; null if it is not. */
   untidy: Instant | null
   /** Exit codes of what this watch saw. */
   readonly codes: Set<number>
@@ -132,7 +132,7 @@ function newMemory(): WatchMemory {
   }
 }
 
-/** A clock that was set back: what was planned by the old one says nothing. */
+/** Forgets the plans of a clock that was set back: they mean nothing now. */
 function forget(memory: WatchMemory, at: Instant): void {
   memory.polled.clear()
   memory.rests = { metrics: 0, registry: 0, tidy: 0 }
@@ -142,7 +142,7 @@ function forget(memory: WatchMemory, at: Instant): void {
   if (memory.untidy !== null) memory.untidy = Math.min(memory.untidy, at)
 }
 
-/** Reads the lags anew daily, hourly while there are some that are still being learnt. */
+/** Reads the lags daily, hourly while some are still being learnt. */
 async function learn(memory: WatchMemory, look: LakeLook, jobs: WatchJobs, at: Instant): Promise<void> {
   const learntLags = [...memory.lags.values()]
   const every = learntLags.length > 0 && learntLags.every(({ observations }) => observations >= 10) ? day : hour
@@ -178,7 +178,7 @@ function budgetOf(creditsPerDay: number | null, { spentToday }: LakeLook, at: In
   return { credits: Math.max(0, creditsPerDay - spentToday), until: dayBegin(at) + day }
 }
 
-/** Waits in slices by the wall clock; ends early where that goes back. */
+/** Waits in slices by the wall clock; ends early if that goes back. */
 async function waitUntil(until: Instant, from: Instant, now: () => Instant, deps: WatchDeps): Promise<void> {
   for (let at = now(); at < until && at >= from - slack && !deps.signal.aborted; at = now())
     await deps.sleep(Math.min(until - at, slice) * 1000, deps.signal)
@@ -194,7 +194,7 @@ interface WatchContext {
   readonly now: () => Instant
 }
 
-/** Has one job done; whatever becomes of it, the watch goes on, unless nobody but a person can help. */
+/** Runs one job; the watch continues after any outcome, unless only a person can help. */
 async function act(action: WatchStep, acting: WatchContext): Promise<void> {
   const { look, memory, now } = acting
   let version = look.version
@@ -225,7 +225,7 @@ async function ask(action: WatchRequest, acting: WatchContext): Promise<number> 
   const { brought, requests, version, error } = done
   if (error?.kind === 'unauthorised') throw error
   if (error?.kind === 'integrity') memory.codes.add(exitCode(error))
-  // One series alone may be at fault itself: it is asked less and less often by its own polls.
+  // One series alone may be at fault itself: its own polls request it less and less often.
   const alone = action.kind === 'metrics' && action.series.size === 1 && memory.failures.metrics === 0
   if (done.cut || (done.inVain && !alone)) {
     if (action.kind === 'metrics') for (const id of action.series) memory.tried.set(id, beganAt)
@@ -241,7 +241,7 @@ async function ask(action: WatchRequest, acting: WatchContext): Promise<number> 
   }
   memory.tried.clear()
   for (const id of action.series) memory.polled.set(id, beganAt)
-  // What was answered says when to come back, a refusal above all.
+  // The answers decide when to come back, a refusal above all.
   const next = nextPollAfter({ ...acting, look: await jobs.look(dayBegin(now())) }, now())
   deps.log({ kind: 'metrics', ...report, series: action.series.size, next })
   return version
@@ -252,14 +252,14 @@ function well(memory: WatchMemory, part: WatchPart): void {
   memory.said[part] = ''
 }
 
-/** When the next series is to be asked, by what the lake says. */
+/** Computes when the next series is to be requested, from the state of the lake. */
 function nextPollAfter({ input, look, memory }: WatchContext, at: Instant): Instant | null {
   const points = pointsOf(input, look, memory, at)
   const first = points.reduce((soonest, { poll }) => (poll > at ? Math.min(soonest, poll) : soonest), Infinity)
   return Number.isFinite(first) ? first : null
 }
 
-/** Leaves a part alone for a while: until the provider says, else longer after each failure in a row. */
+/** Pauses a part: until the time that the provider names, else longer after each failure in a row. */
 function rest(
   { memory, deps, now }: WatchContext,
   part: WatchPart,

@@ -64,7 +64,7 @@ interface ViewsBuild {
   readonly deps: CommitDeps
 }
 
-/** What the views are made from beside the ledger. */
+/** Inputs of the views in addition to the ledger. */
 interface ViewsOptions extends ViewsBuild {
   /** Makes the files again even if nothing changed. */
   readonly force?: boolean
@@ -76,9 +76,9 @@ interface ViewsOptions extends ViewsBuild {
 }
 
 /**
- * Makes `lake.duckdb`, `lake.sql` and their manifest from the ledger. Each is replaced whole by rename: whoever has the
- * old database open goes on with it. Builders wait for each other, and each starts from what is committed by then.
- * `made` is false where the files were there already.
+ * Makes `lake.duckdb`, `lake.sql` and their manifest from the ledger. Each is replaced whole by rename: a session with
+ * the old database open continues with it. Builders wait for each other, and each starts from what is committed by
+ * then. `made` is false if the files existed already.
  */
 export async function buildViews(ledger: Ledger, options: ViewsOptions) {
   const { deps, into = ledger.root } = options
@@ -112,10 +112,7 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions) {
   }
 }
 
-/**
- * The text of the views as they are by now, and the list of what it names; nothing is written but exports that it
- * names.
- */
+/** Makes the text of the current views, and the list of what it names; writes nothing but exports that it names. */
 export async function tellViews(ledger: Ledger, options: ViewsBuild): Promise<{ script: string; manifest: Manifest }> {
   await using _lock = await waitForViews(ledger.root, options.deps)
   using engine = openedOnce()
@@ -126,7 +123,7 @@ export async function tellViews(ledger: Ledger, options: ViewsBuild): Promise<{ 
 
 type OpenEngine = (() => Promise<Engine>) & Disposable
 
-/** An engine for exports and objects alike, opened by the first of them: often there is nothing to make. */
+/** Opens an engine for exports and objects at first use: often there is nothing to make. */
 function openedOnce(): OpenEngine {
   let engine: Promise<Engine> | undefined
   let open: Engine | undefined
@@ -135,8 +132,8 @@ function openedOnce(): OpenEngine {
 }
 
 /**
- * The objects over what is committed by now, all of one version; their exports are there, and what killed builders left
- * is gone.
+ * Compiles the objects over what is committed by now, all of one version; their exports are made, and what killed
+ * builders left is removed.
  */
 async function compiled(ledger: Ledger, { catalogue: baseCatalogue, deps }: ViewsBuild, engine: OpenEngine) {
   await ledger.catchUp()
@@ -167,12 +164,12 @@ async function compiled(ledger: Ledger, { catalogue: baseCatalogue, deps }: View
   })
 }
 
-/** Held by whoever makes the views. */
+/** Name of the lock that a builder of views takes. */
 export const viewsLock = 'views'
 /** Seconds. */
 const longestWait = 600
 
-/** Waits until nobody else makes views. */
+/** Waits until no other process makes views. */
 export async function waitForViews(root: string, deps: CommitDeps): Promise<Lock> {
   const holder = { ...deps.holder, since: deps.nowMicros() }
   const lock = await waitForLock(root, viewsLock, holder, { ...deps, seconds: longestWait })
@@ -192,7 +189,7 @@ async function exportAll(
     paths.set(table, file.path)
     if (file.written) written++
   }
-  // The script that tells of them comes later; a killed builder may have left the names of some to us.
+  // The script that names them comes later; a killed builder may have left the names of some to us.
   await tools.disk.syncFolder(inLake(ledger.root, exportsFolder))
   return { paths, written }
 }
@@ -202,12 +199,12 @@ async function isBuilt(root: string, manifest: Manifest | undefined, script: str
   return manifest?.script === sha256(script) && (await readsWell(inLake(root, places.database)))
 }
 
-/** An export that the views no longer name is there for sessions that opened them before, for so long. */
+/** Milliseconds that an export stays after the views no longer name it, for sessions that opened them before. */
 const exportsStay = 86_400_000
 
 /**
- * Takes away exports that no views have named for a day: each run that asks something writes some anew. From when on a
- * file is not named its own time tells.
+ * Removes exports that no views have named for a day: each run that queries writes some. The time of the file shows
+ * since when it is not named.
  */
 async function dropExports(root: string, wasNamed: (path: string) => boolean, deps: CommitDeps): Promise<void> {
   const now = deps.nowMicros() / 1000
@@ -228,7 +225,7 @@ const temporaryPrefix = '.tmp-views-'
 /** New views, and what they replace. */
 interface ViewsReplacement {
   readonly script: string
-  /** The script that the database in place was made by; empty where that is not known, or not to be relied on. */
+  /** Script from which the database in place was made; empty if that is unknown or unreliable. */
   readonly earlier: string
   readonly deps: CommitDeps
   readonly mark: string
@@ -268,7 +265,7 @@ async function replaceAll(
   }
 }
 
-/** Has the manifest of views that are in place name these makers, who would make the same. */
+/** Adds these makers to the manifest of existing views if they would make the same. */
 async function madeAlso(
   root: string,
   before: Manifest,
@@ -292,13 +289,13 @@ async function madeAlso(
  */
 const storageVersion = 'v1.5.0'
 
-/** Every commit is then the file itself: there is no log beside it that would say all twice. */
+/** Statement by which every commit is in the file itself, without a log that would repeat it. */
 const noLog = "SET checkpoint_threshold = '1b'"
 
 interface Writing {
   readonly database: string
   readonly objects: readonly Compiled[]
-  /** An earlier database, of which all other objects are taken. */
+  /** Earlier database from which all other objects are copied. */
   readonly from: string | undefined
 }
 
@@ -333,7 +330,7 @@ async function runObject(engine: Engine, object: Compiled): Promise<void> {
   }
 }
 
-/** What a builder that was killed left behind; only one is at work at a time. */
+/** Removes what a killed builder left behind; only one builder is at work at a time. */
 async function removeLeftovers(root: string, deps: CommitDeps): Promise<void> {
   const disk = deps.disk ?? realDisk
   for (const [folder, prefix] of [

@@ -3,12 +3,12 @@ import { type Complain, type Complaint, LakeError } from '../../base/errors.ts'
 import { fieldColumns, ownNames } from '../../sources/registry/columns.ts'
 import { type ObjectText, readObjects } from './template.ts'
 
-/** Columns that the views give or use beside those of the files. */
+/** Columns that the views add to those of the files, or use. */
 const viewColumns = ['valid_from', 'valid_to', 'snapshot_date', 'assumed', 'filename', 'is_base']
 
 /**
  * Refuses resources whose tables or fields would take a name of the lake's own, and those that lack a field that a view
- * reads by its name; each with the file and line where it stands.
+ * reads by name; reports the file and line of each.
  */
 export function refuseClashes({ resources }: Catalogue): void {
   const complaints: Complaint[] = []
@@ -38,7 +38,7 @@ export function refuseClashes({ resources }: Catalogue): void {
   if (complaints.length > 0) throw new LakeError('usage', complaints)
 }
 
-/** The fields that the header of an object's file says it reads: `reads: products name symbol, issuers name.` */
+/** Parses the fields that an object's file reads from its header: `reads: products name symbol, issuers name.` */
 function readsOf({ file, header }: ObjectText): { file: string; table: string; field: string }[] {
   const [, list = ''] = /^-- reads: ((?:.|\n-- {3})*)\.$/m.exec(header) ?? []
   return list.split(',').flatMap((part) => {

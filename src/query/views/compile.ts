@@ -40,7 +40,7 @@ interface Sources {
   readonly files: readonly StoredFile[]
   /** Points as they were dated before a rule changed. */
   readonly earlier: readonly ReturnType<typeof earlierDatings>[number][]
-  /** The Parquet file of each exported table; null where there is no lake, and each is empty. */
+  /** Parquet file of each exported table; null if there is no lake, and each is empty. */
   readonly exports: ReadonlyMap<string, string> | null
   readonly weekStart: Weekday
   /** Metrics whose points may have several vintages. */
@@ -106,7 +106,7 @@ export function compile(sources: Sources): CompiledViews {
 /** Comments of the columns that tell series apart. */
 const seriesComments = Object.entries(seriesColumns).map(([name, { shown, about }]) => [name, shown, about] as const)
 
-/** What tells of the lake's own work stands at `observed_as_of`, and at `as_of` where a door says so. */
+/** Clocks of views about the lake's own work: `observed_as_of`, and `as_of` if an interface sets it. */
 const ledger = {
   unset: `(${unsetSql('ledger_as_of')} AND ${unsetSql('observed_as_of')})`,
   asOf: `least(${instantSql('ledger_as_of')}, ${instantSql('observed_as_of')})`,
@@ -138,17 +138,20 @@ export const clockWords: Readonly<Record<string, (argument: string) => string>> 
   ...askedWords,
 }
 
-/** Whether something that the lake did at an instant had been done by `ledger_as_of`; true where that is not set. */
+/**
+ * Builds the condition that something that the lake did at an instant had been done by `ledger_as_of`; true if that is
+ * not set.
+ */
 function byLedgerSql(at: string): string {
   return `(${unsetSql('ledger_as_of')} OR ${at} <= ${instantSql('ledger_as_of')})`
 }
 
-/** Whether what arrived at an instant is there in a look-ahead proof. */
+/** Whether a row that arrived at an instant is visible in a look-ahead proof. */
 function provedSql(at: string): string {
   return `(${unsetSql('proof_hidden')} OR NOT ${betweenEdges('proof_hidden', at)})`
 }
 
-/** What a lake tells of itself. */
+/** Facts of a lake about itself. */
 function factWords({ root, head }: Sources): Readonly<Record<string, (argument: string) => string>> {
   return {
     version: () => String(head.version),
@@ -163,7 +166,7 @@ function factWords({ root, head }: Sources): Readonly<Record<string, (argument: 
   }
 }
 
-/** What each placeholder stands for; `onRead` is told the tables whose files a text names. */
+/** Builds the text of each placeholder; `onRead` gets the tables whose files a text names. */
 function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table: string) => void): PlaceholderFill {
   const { root, catalogue, files, earlier, revisable = [] } = sources
   const tables = Map.groupBy(files, (file) => file.table)
@@ -173,7 +176,10 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     const object = texts.find((text) => text.kind === 'view' && text.name === name)
     return fillIn(object?.file ?? name, requireNamed(all ? object?.stored : object?.body, name), bodyFill)
   }
-  /** The view `points` over a relation of files, or (`all`) every vintage; `ordered` keeps `observed_at` to sort by. */
+  /**
+   * Builds the view `points` over a relation of files, or (`all`) every vintage; `ordered` keeps `observed_at` to sort
+   * by.
+   */
   const pointsIn = (relation: string, all = false, ordered = false): string => {
     const nestedFill: PlaceholderFill = (word, argument) => {
       if (ordered && word === 'stored_by_then') return argument
@@ -232,12 +238,12 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
   return fill
 }
 
-/** Without a product or a deployment no asset follows another. */
+/** Whether there is a registry: without a product or a deployment no asset follows another. */
 function hasRegistry(tables: ReadonlyMap<string, readonly StoredFile[]>): boolean {
   return ['history.products', 'history.deployments'].some((table) => (tables.get(table) ?? []).length > 0)
 }
 
-/** What objects are named, and their fields. */
+/** Names of objects and their fields. */
 function nameWords(texts: readonly ObjectText[], catalogue: Catalogue) {
   return {
     registry_names: () => `[${registryNames(texts).map(quote).join(', ')}]`,
@@ -247,7 +253,9 @@ function nameWords(texts: readonly ObjectText[], catalogue: Catalogue) {
   }
 }
 
-/** The view `points` of a metric, of which only its own files are named, and every vintage of revisable series. */
+/**
+ * Builds the view `points` of one metric, which names only that metric's files, and every vintage of revisable series.
+ */
 function pointWords(
   { root, catalogue, earlier, revisable = [] }: Sources,
   points: readonly StoredFile[],
@@ -286,13 +294,16 @@ function pointWords(
   return { words: { ...words, ...importedWords }, early: { parts: earlyParts(catalogue), part } }
 }
 
-/** What knows nothing before the first snapshot of the registry; the listing of assets begins with itself. */
+/**
+ * Lists the objects that know nothing before the first snapshot of the registry; the listing of assets begins with
+ * itself.
+ */
 function registryNames(texts: readonly ObjectText[]): readonly string[] {
   const asks = texts.filter(({ text }) => /\{\{(?:registry_backfill|part universe_asked|view products)\}\}/.test(text))
   return asks.map(({ name }) => name).filter((name) => name !== 'metric_assets' && name !== 'question_notes')
 }
 
-/** What tells of the lake's own work. */
+/** Lists the views about the lake's own work. */
 function ledgerNames(texts: readonly ObjectText[]): readonly string[] {
   const tells = texts.filter(
     ({ kind, text }) => kind === 'view' && /\{\{(?:by_then \w+|stands|view coverage)\}\}/.test(text),
@@ -300,7 +311,7 @@ function ledgerNames(texts: readonly ObjectText[]): readonly string[] {
   return tells.map(({ name }) => name)
 }
 
-/** The relation over an exported table; without a lake it is empty. */
+/** Builds the relation over an exported table; without a lake it is empty. */
 function exportedSql({ root, catalogue, exports }: Sources, name: string, files: readonly StoredFile[]): string {
   if (exports === null) return emptySql(requireNamed(exportedTables(catalogue)[name], name).columns)
   return ledgerSql(root, requireNamed(exports.get(name), name), files)
@@ -315,18 +326,18 @@ function literal(text: string | null | undefined): string {
   return text === null || text === undefined ? 'CAST(NULL AS VARCHAR)' : quote(text)
 }
 
-/** `issuers` or `history.issuers`: the part behind the last dot names the table. */
+/** Lists the fields of `issuers` or `history.issuers`: the part behind the last dot names the table. */
 function fieldsOf(catalogue: Catalogue, object: string): readonly RegistryColumn[] {
   const name = object.slice(object.lastIndexOf('.') + 1).replaceAll('"', '')
   return requireNamed(recordTables(catalogue.resources).get(name), object)
 }
 
-/** Columns of the view over an exported table. */
+/** Lists the columns of the view over an exported table. */
 function viewedColumns({ columns, viewed }: ExportTable): readonly RegistryColumn[] {
   return viewed?.map(({ name, about }) => [name, '', about] as const) ?? columns
 }
 
-/** The columns of the view over an exported table, for SELECT. */
+/** Formats the columns of the view over an exported table, for SELECT. */
 function selectList(table: string, { columns, viewed }: ExportTable, fill: PlaceholderFill): string {
   const list = (viewed ?? columns.map(([name]) => ({ name, sql: undefined }))).map(({ name, sql }) =>
     sql === undefined ? quoteName(name) : `${fillIn(table, sql, fill)} AS ${quoteName(name)}`,
@@ -334,7 +345,7 @@ function selectList(table: string, { columns, viewed }: ExportTable, fill: Place
   return list.join(', ')
 }
 
-/** Each with a comma behind it: there may be none. */
+/** Formats columns, each followed by a comma: there may be none. */
 function columnList(columns: readonly RegistryColumn[]): string {
   return columns.map(([name]) => `${quoteName(name)},`).join(' ')
 }

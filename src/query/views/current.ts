@@ -22,8 +22,8 @@ interface ViewsBuild {
 }
 
 /**
- * How far the views in a folder are behind its journal; null where they are current, or no version is there. Costs a
- * listing of the journal and a look at the manifest. Who made them counts where a program is named.
+ * Measures how far the views in a folder are behind its journal; null if they are current, or there is no version.
+ * Costs a listing of the journal and a look at the manifest. The program that made them counts if `program` is named.
  */
 export async function lagOfViews(root: string, program: string | null = null): Promise<Lag | null> {
   // Listed first: a version that comes meanwhile, with its views, is then no lag.
@@ -35,7 +35,10 @@ export async function lagOfViews(root: string, program: string | null = null): P
   return lagOf(thing, { newest, program })
 }
 
-/** The version that the first line of `lake.sql` names: where nothing can be written there may be no manifest. */
+/**
+ * Reads the version that the first line of `lake.sql` names: in a folder that cannot be written there may be no
+ * manifest.
+ */
 async function scriptVersion(root: string): Promise<number | null> {
   const text = await textOf(inLake(root, places.script))
   const named = / as of version (\d+):/.exec(text?.slice(0, 8192).split('\n')[0] ?? '')?.[1]
@@ -75,8 +78,8 @@ async function areCurrent(ledger: Ledger, { catalogue, deps }: ViewsBuild): Prom
 const jobLocks = ['metrics', 'registry', 'import', 'merge']
 
 /**
- * Whether a reader with this catalogue may make the views anew: it can write there, no job is at work that will, and
- * they were made with the same catalogue, or nothing says with which.
+ * Whether a reader with this catalogue may rebuild the views: it can write there, no job is at work that will, and they
+ * were made with the same catalogue, or no record names one.
  */
 export async function mayBringForward(root: string, catalogue: Catalogue): Promise<boolean> {
   if (!isWritable(root) || !jobLocks.every((name) => isFree(root, name))) return false

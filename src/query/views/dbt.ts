@@ -9,12 +9,14 @@ import { day, hour, type Interval, intervals, longestSeconds, minute, unshownInt
 import { resolve } from 'node:path'
 import { compile } from './compile.ts'
 
-/** What of a view holds for every row: columns that are never null, the one that is unique, values that there are. */
+/**
+ * Facts that are true for every row of a view: columns that are never null, the unique one, and the possible values.
+ */
 interface Facts {
   readonly filled: readonly string[]
   readonly unique?: string
   readonly values?: Readonly<Record<string, readonly string[]>>
-  /** The column that says when a row came. */
+  /** Column with the time at which a row arrived. */
   readonly loaded?: string
 }
 
@@ -23,7 +25,7 @@ const dated = { interval: intervals, basis: bases }
 const point = ['metric', 'asset', 'interval', 't', 'available_at', 'observed_at', 'basis']
 const window = ['metric', 'asset', 'since', 'until', 'state']
 
-/** By view; those of the registry's tables stand in `factsOf`. */
+/** Facts by view; those of the registry's tables stand in `factsOf`. */
 const facts: Readonly<Record<string, Facts>> = {
   lake_info: { filled: ['version', 'committed_at', 'synthetic', 'folder', 'state'] },
   points: { filled: point, values: dated, loaded: 'observed_at' },
@@ -80,9 +82,9 @@ function factsOf({ schema, name }: DescribedView): Facts {
 const database = 'lake'
 
 /**
- * The sources of a dbt project (`sources.yml`, version 2, for dbt 1.10 and later) over the lake's views: each view with
- * its columns and what is true of them, and each endpoint and interval of `wanted` as a table of its own, whose
- * freshness is that of its availability rule; own data, too, of which nobody says when they come.
+ * Builds the sources of a dbt project (`sources.yml`, version 2, for dbt 1.10 and later) over the lake's views: each
+ * view with its columns and what is true of them, and each endpoint and interval of `wanted` as a table of its own,
+ * whose freshness is that of its availability rule; user data, too, whose times of arrival no rule states.
  */
 export async function dbtSources(catalogue: Catalogue, wantedSeries: readonly Wanted[]) {
   const schemas = Map.groupBy(await describeViews(catalogue), ({ schema }) => schema)
@@ -183,7 +185,7 @@ interface DbtSpan {
   readonly period: 'day' | 'hour' | 'minute'
 }
 
-/** One table for each endpoint and interval, in their order. */
+/** Builds one table for each endpoint and interval, in their order. */
 function endpointTables(all: readonly (readonly [Endpoint, Interval | null])[]): EndpointTable[] {
   const found = new Map<string, EndpointTable>()
   for (const [endpoint, interval] of all) {
@@ -198,7 +200,7 @@ function endpointTable(name: string, endpoint: Endpoint, interval: Interval | nu
   const unit = interval ?? unshownInterval
   const rule = ruleFor(endpoint.rules[unit], Number.POSITIVE_INFINITY)
   const length = longestSeconds(unit)
-  // The newest t is one interval before that of the next point, which is due when its rule says.
+  // The newest t is one interval before that of the next point, which is due by its rule.
   const due = length + ruleKinds[rule.kind].at(0, length, countedSeconds(rule))
   const overdue = due + toleranceOf(endpoint, unit)
   const ofInterval = interval === null ? '' : ` AND "interval" = ${quote(interval)}`
@@ -206,7 +208,7 @@ function endpointTable(name: string, endpoint: Endpoint, interval: Interval | nu
   const config = {
     loaded_at_field: 't',
     ...(isOwn(endpoint) ? {} : freshnessOf({ due, overdue })),
-    // The adapter fills in what stands in braces.
+    // The adapter replaces text in braces.
     meta: { external_location: rows.replaceAll(/[{}]/g, '$&$&') },
   }
   const description = `${endpoint.about} Available: ${describeRule(rule)} (${rule.basis}).`
@@ -217,7 +219,7 @@ function freshnessOf({ due, overdue }: Pick<EndpointTable, 'due' | 'overdue'>): 
   return { freshness: { warn_after: spanOf(due), error_after: spanOf(overdue) } }
 }
 
-/** A span in the largest unit of dbt that it is a whole number of; rounded up to minutes. */
+/** Formats a span in the largest unit of dbt that it is a whole number of; rounded up to minutes. */
 function spanOf(seconds: number): DbtSpan {
   const units = [
     ['day', day],
@@ -246,7 +248,7 @@ interface DescribedColumn {
   readonly about: string
 }
 
-/** Every view that a lake of this catalogue has, in the order in which they are made; no lake is needed for it. */
+/** Describes every view that a lake of this catalogue has, in the order in which they are made; needs no lake. */
 async function describeViews(catalogue: Catalogue): Promise<DescribedView[]> {
   const head = { lake: null, version: 0, schema: 0, digest: null, committed_at: 0, provider: null }
   const nothing = {

@@ -7,7 +7,7 @@ import { type Interval, type Weekday } from '../../base/time.ts'
 import { quote } from '../../lake/store/engine.ts'
 import { instantSql } from './template.ts'
 
-/** Whether a join gives NULL for decisions later than what is settled: its option `unresolved`. */
+/** Whether a join returns NULL for decisions later than the resolved range: its option `unresolved`. */
 export const beyondAsked = `CAST(unresolved AS VARCHAR) = 'null'`
 
 /** Problem with that option, as a branch of a CASE. */
@@ -15,7 +15,10 @@ export const beyondMistake =
   `WHEN coalesce(CAST(unresolved AS VARCHAR), '') NOT IN ('value', 'null') THEN error('unresolved is ''value'' ` +
   `or ''null''')`
 
-/** The availability rules of a metric, a line each, for `unsettledText`: name, metric, begins, ends, kind, seconds. */
+/**
+ * Formats the availability rules of a metric, a line each, for `unsettledText`: name, metric, begins, ends, kind,
+ * seconds.
+ */
 export function ruleLines(catalogue: Catalogue, metric: string, interval: Interval, name: string): string {
   return ruleText(catalogue.endpoints.get(metric)?.rules[interval], metric, name)
 }
@@ -28,22 +31,22 @@ export function ruleText(rules: readonly Rule[] | undefined, metric: string, nam
     .join('\t')
 }
 
-/** What the texts below are made from. */
+/** Inputs of the texts below. */
 interface UnsettledSources {
   readonly weekStart: Weekday
-  /** Every window that was asked for, as `coverage` shows it. */
+  /** Every window that was requested, as `coverage` shows it. */
   readonly coverage: string
-  /** Series with points of which no window tells: metric to network, since and until, the start of the last. */
+  /** Series with points but without any window: metric to network, since and until, the start of the last. */
   readonly uncovered: string
   /** Whether the relation ends in `observed_at`. */
   readonly observed?: boolean
 }
 
 /**
- * What stands before and behind a relation of points, so that it is followed by one more row for each hole in what is
- * settled: at the first start of the hole for which no point is held, from the instant at which its point should be
- * known by the rule, with neither value nor interval. Settled is what was asked for and answered, up to what is due at
- * `as_of`. `rules` and `interval` are the texts of literals. Alone the holes are told, from when on and until when a
+ * Builds the SQL before and after a relation of points that adds one row for each gap in the resolved range: at the
+ * first start of the gap for which no point is stored, from the instant at which its point should be known by the rule,
+ * with neither value nor interval. Resolved is what was requested and answered, up to what is due at `as_of`. `rules`
+ * and `interval` are the texts of literals. If `alone`, it returns only the gaps, with the times from and until which a
  * decision falls into one.
  */
 export function unsettledText(
@@ -78,7 +81,8 @@ function byKind(each: (kind: (typeof ruleKinds)[keyof typeof ruleKinds]) => Sql,
 }
 
 /**
- * Further CTEs behind `_pit_real`; instants are Unix seconds. The rules stand at `\u0001`, the interval at `\u0002`.
+ * Builds further CTEs behind `_pit_real`; instants are Unix seconds. The rules stand at `\u0001`, the interval at
+ * `\u0002`.
  */
 function holesText({ weekStart, coverage, uncovered }: UnsettledSources): string {
   const start = (at: Sql): Sql => startSql(at, '\u0002', { weekStart })
@@ -88,8 +92,8 @@ function holesText({ weekStart, coverage, uncovered }: UnsettledSources): string
   const same = ['currency', 'exchange', 'network']
     .map((column) => `p.${column} IS NOT DISTINCT FROM h.${column}`)
     .join(' AND ')
-  // price_usd is made of another metric; a part with a clock of its own is one of its metric's, by all that this is
-  // told apart by.
+  // price_usd is computed from a different metric; a part with a separate clock belongs to its metric, in all that
+  // identifies it.
   const isOfItself = `split_part(r.name, '#', 1) = c.metric`
   // The first start that is not due yet at `as_of`.
   const undue = byKind(({ undue: first }) => first('r.now', 'r.seconds', start, ceil), 'r.kind')

@@ -12,10 +12,10 @@ export const followsRenames = `coalesce(TRY_CAST(follow_renames AS BOOLEAN), fal
 /** Problem with that option, as a branch of a CASE. */
 export const followRenamesMistake = `WHEN TRY_CAST(follow_renames AS BOOLEAN) IS NULL THEN error('follow_renames is true or false')`
 
-/** Where the relation of the points stands in the text of the stitched ones. */
+/** Placeholder for the relation of the points in the text that follows renames. */
 const place = '\u0003'
 
-/** What the text of the stitched points says of a lake. */
+/** Builds the words of the text that follows renames, for a lake. */
 export function identityWords(revisable: readonly string[]): Readonly<Record<string, () => string>> {
   // Under a later clock vintages may be known at one instant: then it is the order that they had.
   const order =
@@ -24,7 +24,7 @@ export function identityWords(revisable: readonly string[]): Readonly<Record<str
   return { body: () => place, told_order: () => (revisable.length > 0 ? order : '') }
 }
 
-/** The text of a relation of points, `stitched` around it where a join is asked for that. */
+/** Wraps the text of a relation of points in `stitched` if a join follows renames. */
 export function withIdentity(stitched: string | undefined, text: Sql): Sql {
   if (stitched === undefined) return text
   const [before = '', behind = ''] = stitched

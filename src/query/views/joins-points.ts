@@ -19,20 +19,20 @@ export interface JoinSources {
   readonly weekStart: Weekday
   /** The live points files. */
   readonly files: readonly StoredFile[]
-  /** The body of the view `points` over this relation; undefined where there are no files. */
+  /** Body of the view `points` over this relation; undefined if there are no files. */
   readonly points: (newest: string | undefined) => string
   /** The body of the view `price_usd`. */
   readonly price: () => string
   /** The body of the view `coverage`, and the relation of series that it does not tell of. */
   readonly coverage: () => string
   readonly uncovered: () => string
-  /** Parts of values with clocks of their own, and the body of the view `points` of each. */
+  /** Parts of values with separate clocks, and the body of the view `points` of each. */
   readonly parts: readonly EarlyPart[]
   readonly part: (part: EarlyPart) => string
-  /** The metrics whose points may have several vintages: `points` gives all of them, with `last` behind it the last. */
+  /** Metrics whose points may have several vintages: `points` returns all of them, with `last` after it the last. */
   readonly revisable: readonly string[]
   readonly last: () => string
-  /** The text of stitched series, see joins-identity; undefined where none can be. */
+  /** Text of the series that follows renames, see joins-identity; undefined if none can be made. */
   readonly stitched: () => string | undefined
 }
 
@@ -62,7 +62,7 @@ export interface JoinFacts {
    */
   readonly bounds: Sql
   /**
-   * `metric|interval` of series without vintages -> whether their points are kept, and the condition that finds them,
+   * `metric|interval` of series without vintages -> whether their points are cached, and the condition that finds them,
    * by tab.
    */
   readonly plain: Sql
@@ -70,10 +70,10 @@ export interface JoinFacts {
   readonly rules: Sql
 }
 
-/** Of so many points at most a join of one metric reads the file once and keeps what it said, a few megabytes. */
+/** Maximum points that a join of one metric reads from the file once and caches, a few megabytes. */
 const mostKept = 250_000
 
-/** The facts of these sources. */
+/** Collects the facts of these sources. */
 export function factsOf({ catalogue, files, parts, revisable }: JoinSources): JoinFacts {
   const shares = files.flatMap((file) =>
     sharesOf(file).map((share) => ({ ...share, path: file.path, min_t: file.min_t, max_t: file.max_t })),
@@ -119,7 +119,7 @@ export function factsOf({ catalogue, files, parts, revisable }: JoinSources): Jo
 }
 
 /**
- * Whether the points of a series are kept and the condition that finds them, behind their key; none where they have
+ * Builds the key of a series, whether its points are cached and the condition that finds them; none if they have
  * vintages.
  */
 function plainOf(
@@ -144,14 +144,17 @@ function plainOf(
 }
 
 /**
- * The values of a dimension, each after a comma, the default first; '' where nothing is known, NULL where a metric
- * takes none.
+ * Builds the SQL of the values of a dimension, each after a comma, the default first; '' if nothing is known, NULL if a
+ * metric takes none.
  */
 function valuesOf(line: Sql, dimension: JoinDimension): Sql {
   return `string_split(string_split(${line}, concat(chr(9), '${dimension}='))[2], chr(9))[1]`
 }
 
-/** A file that does not tell could hold a point that was known at the end of its interval. */
+/**
+ * Computes the smallest lag of files, in seconds; 0 for a file without one, which could contain a point known at the
+ * end of its interval.
+ */
 function smallestLag(shares: readonly Share[]): number {
   return Math.min(...shares.map(({ min_lag }) => min_lag ?? 0))
 }
@@ -159,7 +162,8 @@ function smallestLag(shares: readonly Share[]): number {
 const untold = '\tNULL\tNULL'
 
 /**
- * The first end and the newest start of all points of an interval, each behind a tab; NULL where a file does not tell.
+ * Formats the first end and the newest start of all points of an interval, each behind a tab; NULL if a file has no
+ * such facts.
  */
 function extentOf(files: readonly Pick<Share & StoredFile, 'interval' | 'min_t' | 'max_t'>[]): string {
   const ends = files.flatMap(({ min_t, interval }) => (typeof min_t === 'number' ? [end(min_t, interval)] : []))
@@ -199,9 +203,10 @@ function intervalsOf(catalogue: Catalogue, files: readonly StoredFile[]): Map<st
 }
 
 /**
- * The points of the macro's `metric` or `metrics`, for FROM: `metric, asset, "interval", currency, exchange, network,
- * t, available_at, v, o`. The text of the query is put together while the macro is bound, so that only what is needed
- * is parsed and only the files of these metrics are opened; a mistake is an error even where no row is read.
+ * Builds the SQL of the points of the macro's `metric` or `metrics`, for FROM: `metric, asset, "interval", currency,
+ * exchange, network, t, available_at, v, o`. The text of the query is put together while the macro is bound, so that
+ * only what is needed is parsed and only the files of these metrics are opened; a mistake is an error even if no row is
+ * read.
  */
 export function joinPointsSql(
   sources: JoinSources,
@@ -213,7 +218,7 @@ export function joinPointsSql(
   if (names === 'metric') {
     const stitched = sources.stitched()
     const whole = textOfOne(sources, facts, interval, true)
-    // Which name a point is of, its first vintage says; its value the last.
+    // The first vintage of a point decides its name; the last one its value.
     const last =
       stitched && sources.revisable.length > 0
         ? `FROM (${stitched}) QUALIFY row_number() OVER (PARTITION BY metric, asset, "interval", currency, ` +
@@ -254,7 +259,8 @@ function rulesOf(facts: JoinFacts, interval: Sql): Sql {
 }
 
 /**
- * The text of a relation, followed by the holes in what is settled where a join is asked for them, or of these alone.
+ * Builds the text of a relation, followed by the gaps in the resolved range if a join requests them, or of the gaps
+ * alone.
  */
 function withHoles(sources: JoinSources, rules: Sql, interval: Sql, text: Sql, alone = false): Sql {
   const { weekStart, coverage, uncovered, revisable } = sources
@@ -269,7 +275,7 @@ function withHoles(sources: JoinSources, rules: Sql, interval: Sql, text: Sql, a
   return withIdentity(sources.stitched(), `concat(${whole})`)
 }
 
-/** The text for the one metric that `fact` is about. */
+/** Builds the text for the one metric that `fact` is about. */
 function textOfOne(sources: JoinSources, facts: JoinFacts, interval: Sql, alone = false): Sql {
   const partition = { names: "fact['name']", interval }
   const files = filesText(sources, filesOf(sources, facts, interval))
@@ -289,8 +295,8 @@ function textOfOne(sources: JoinSources, facts: JoinFacts, interval: Sql, alone 
 }
 
 /**
- * The points of the macro's `metric` under its options `currency`, `exchange`, `network` and `component`, for FROM:
- * `asset, t, available_at, v, o`. Made like those above.
+ * Builds the SQL of the points of the macro's `metric` under its options `currency`, `exchange`, `network` and
+ * `component`, for FROM: `asset, t, available_at, v, o`. Made like those above.
  */
 export function seriesOf(
   sources: JoinSources,
@@ -320,31 +326,33 @@ export function seriesOf(
     ELSE concat(${text.join(',\n      ')}) END)[1])`
 }
 
-/** What `o` of a point says; '', which is no JSON, where the row stands for a hole. */
+/** Builds `o` of a point; '', which is no JSON, if the row stands for a gap. */
 function marked(o: Sql): Sql {
   return `CASE WHEN known."interval" IS NULL THEN '' ELSE ${o} END`
 }
 
-/** The value of a dimension that a metric is joined on, NULL where it takes none. */
+/** Builds the SQL of the value of a dimension that a metric is joined on, NULL if it takes none. */
 export function wantedOf(dimension: JoinDimension, line: Sql): Sql {
   const lineValues = valuesOf(line, dimension)
   return `coalesce(CAST(${dimension} AS VARCHAR) || left(${lineValues}, 0), string_split(${lineValues}, ',')[2])`
 }
 
-/** The path of a name, without its pointer; a column holds a path already. */
+/** Builds the SQL of the path of a name, without its pointer; a column has a path already. */
 export function pathOf({ parts }: Pick<JoinSources, 'parts'>, name: Sql): Sql {
   return name === 'metric' ? partPath(parts, `split_part(${metricName}, '#', 1)`, pointerSql(metricName)) : name
 }
 
-/** A pointer that does not begin with a slash is found out while the files are chosen. */
+/**
+ * Builds the SQL of the pointer of a name; one that does not begin with a slash is detected while the files are chosen.
+ */
 export function pointerSql(name: Sql): Sql {
   return `CASE WHEN instr(${name}, '#') = length(${name}) THEN NULL WHEN contains(${name}, '#') THEN substr(${name}, instr(${name}, '#') + 1)
     WHEN CAST(component AS VARCHAR) <> '' THEN CAST(component AS VARCHAR) END`
 }
 
 /**
- * Name and line of each metric, as a list; in the arguments of a table function `fact.name` would be the text of that
- * name.
+ * Builds the SQL of name and line of each metric, as a list; in the arguments of a table function `fact.name` would be
+ * the text of that name.
  */
 function factsFor(sources: JoinSources, facts: JoinFacts, names: string): Sql {
   const fact = (name: Sql): Sql => `{'name': ${name}, 'line': ${lookUp(facts.metrics, name)}}`
@@ -370,7 +378,7 @@ function mistakes(names: string, interval: Sql): Sql {
       ${wrong.join('\n      ')}`
 }
 
-/** True where a pointer does not begin with a slash. */
+/** Builds the condition that a pointer does not begin with a slash. */
 function badPointer(names: string): Sql {
   const list = names === 'metric' ? metricName : `array_to_string(CAST(metrics AS VARCHAR[]), ' ')`
   return (
@@ -379,7 +387,10 @@ function badPointer(names: string): Sql {
   )
 }
 
-/** A metric without files names any file of the lake, whose rows the filter then drops. */
+/**
+ * Builds the SQL of the files of a metric; one without files names any file of the lake, whose rows the filter then
+ * drops.
+ */
 function filesOf(sources: JoinSources, facts: JoinFacts, interval: Sql): Sql {
   return (
     `coalesce(${lookUp(facts.files, `fact['name'], '|', CAST(${interval} AS VARCHAR)`)}, ` +
@@ -396,7 +407,7 @@ const columns = ['metric', 'asset', '"interval"', 'currency', 'exchange', 'netwo
 /** The place that takes a text as it is. */
 const relation = 'relation'
 
-/** The text of a relation over the files that an SQL expression gives by tab. */
+/** Builds the text of a relation over the files that an SQL expression lists, separated by tabs. */
 function filesText({ root, files: storedFiles }: JoinSources, files: Sql): Sql {
   const paths = `string_split(${files}, chr(9))`
   const [before = '', after = ''] =
@@ -404,7 +415,7 @@ function filesText({ root, files: storedFiles }: JoinSources, files: Sql): Sql {
       '\u0002',
     )
   const listed = (list: Sql): Sql => {
-    // What was just split is not put together again: each call costs with every binding.
+    // Paths that were just split are not joined again: each call costs with every binding.
     const whole = list === paths ? files : `array_to_string(${list}, chr(9))`
     return `concat(${quote(before)}, ${literal(whole)}, ${quote(after)})`
   }
@@ -424,7 +435,7 @@ function priceText(sources: JoinSources): string {
   return someOf(sources, sources.price())
 }
 
-/** A part of values as points of a name. */
+/** Builds the SQL of a part of values as points of a name. */
 function partText(sources: JoinSources, early: EarlyPart, name: string): string {
   return someOf(sources, sources.part(early), quote(name))
 }
@@ -435,7 +446,7 @@ function someOf({ revisable }: JoinSources, body: string, metric = 'known_points
   return `SELECT ${all} FROM (${body}) AS known_points WHERE known_points."interval" = ${slot('interval')}`
 }
 
-/** The text of a query as an SQL expression: each place holds, as a literal of the text, what its expression gives. */
+/** Builds the text of a query as an SQL expression: each place receives the value of its expression as a literal. */
 function fillPlaces(text: string, places: Readonly<Record<string, Sql>>): Sql {
   const literals = Object.entries(places).map(([name, place]): [string, Sql] => [
     name,
@@ -444,7 +455,7 @@ function fillPlaces(text: string, places: Readonly<Record<string, Sql>>): Sql {
   return filled(text, Object.fromEntries(literals))
 }
 
-/** The text of the relation over the files of the macro's metric, of which the lake has some. */
+/** Builds the text of the relation over the files of the macro's metric, of which the lake has some. */
 export function filesOfOne(sources: JoinSources, facts: JoinFacts): Sql {
   return filesText(sources, lookUp(facts.files, `metric, '|', "interval"`))
 }

@@ -5,22 +5,22 @@ import { quote } from '../../lake/store/engine.ts'
  * Texts of SQL as expressions of SQL: what the macros of the joins put together while they are bound.
  */
 
-/** The value behind a key, text; NULL where the key is not there. */
+/** Builds the SQL of the value behind a key, text; NULL if the key is missing. */
 export function lookUp(lines: Sql, key: Sql): Sql {
   return `string_split(string_split(${lines}, concat('\n', ${key}, '\t'))[2], '\n')[1]`
 }
 
-/** Texts by their keys, as one text. */
+/** Formats texts by their keys, as one text. */
 export function linesOf(pairs: readonly (readonly [string, string])[]): Sql {
   return quote(`\n${pairs.map(([key, value]) => `${key}\t${value}\n`).join('')}`)
 }
 
-/** The place of a text in the text of a query. */
+/** Formats the place of a text in the text of a query. */
 export function slot(name: string): string {
   return `\u0001${name}\u0001`
 }
 
-/** A text with places as an SQL expression: each place holds the text that its expression gives. */
+/** Builds a text with places as an SQL expression: each place receives the text of its expression. */
 export function filled(text: string, places: Readonly<Record<string, Sql>>): Sql {
   const pieces = text.split('\u0001').map((name, n) => {
     if (n % 2 === 0) return quote(name)
@@ -31,7 +31,7 @@ export function filled(text: string, places: Readonly<Record<string, Sql>>): Sql
   return `concat(${pieces.join(', ')})`
 }
 
-/** The literal of a text, NULL of NULL. */
+/** Builds the literal of a text, NULL of NULL. */
 export function literal(text: Sql): Sql {
   return `'''' || replace(${text}, '''', '''''') || ''''`
 }

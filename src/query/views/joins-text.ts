@@ -6,7 +6,7 @@ import { filled, linesOf, literal, lookUp, slot } from './joins-sql.ts'
 import { vintageWords } from './joins-vintages.ts'
 import { asStored, backfillSql, instantSql, unsetSql } from './template.ts'
 
-/** What the text of a join is made from, as SQL expressions over the macro's parameters. */
+/** Inputs of the text of a join, as SQL expressions over the macro's parameters. */
 interface TextSources {
   /** Lines of plain series and of bounds, see the facts of joins-points; the key of the second is a path. */
   readonly plain: Sql
@@ -21,10 +21,10 @@ interface TextSources {
 }
 
 /**
- * The body of a join over one metric as a text that is put together while its macro is bound, since binding costs the
- * engine for every node of a macro, needed or not: that is why `own` is one flat list, and casts are left to `concat`.
- * Before the body come the points: in short where nothing is asked for but a series that `plain` knows, else in full,
- * and what makes the full text is bound only then.
+ * Builds the body of a join over one metric as a text that is put together while its macro is bound, since binding
+ * costs the engine for every node of a macro, needed or not: that is why `own` is one flat list, and casts are left to
+ * `concat`. The points come before the body: in short if only a series that `plain` knows is queried, else in full. The
+ * full text is bound only if it is needed.
  */
 export function joinText(sources: TextSources, body: string): Sql {
   const { plain, bounds, path, files, revisable, weekStart } = sources
@@ -36,7 +36,7 @@ export function joinText(sources: TextSources, body: string): Sql {
     CASE WHEN ${nothingAsked} THEN ${split(plain, `metric, '|', "interval"`)} END)`
   const until = revisable.length > 0 ? ', CAST(NULL AS TIMESTAMPTZ) AS until' : ''
   const knownColumns = `known.asset, known.t, known.available_at, known.v, known.o${until}`
-  // Also where nothing is cut it is said that nothing is: by that a door knows a scan that obeys `as_of`.
+  // Even if nothing is cut the condition is there: by it an interface recognises a scan that obeys `as_of`.
   const [open, cut] = ['', ` OR known.available_at <= ${instantSql('as_of')}`].map((more) =>
     quote(` AND (${unsetSql('as_of')}${more}))`),
   )
@@ -69,13 +69,13 @@ const givenColumns = [
 ]
 
 /**
- * SQL condition: no option is given, no clock of the session is set except `as_of`, and points are those of the files.
+ * SQL condition: no option is set, no clock of the session is set except `as_of`, and points are those of the files.
  */
 const nothingAsked = `${asStored} AND coalesce(currency, exchange, network, component) IS NULL
     AND concat(unresolved, ',', vintage, ',', follow_renames, ',', skip_nulls) = 'value,last,false,false'
     AND ${unsetSql('observed_as_of')} AND ${unsetSql('backfill')} AND ${unsetSql('proof_hidden')}`
 
-/** The text of the points under any option: in it the macro's parameters are texts of a list. */
+/** Builds the text of the points under any option: in it the macro's parameters are texts of a list. */
 function fullSql({ series, path, revisable }: TextSources): Sql {
   const vintageTexts = vintageWords(revisable)
   const pieces = series.split(/('(?:[^']|'')*')/)
@@ -108,20 +108,20 @@ function fullSql({ series, path, revisable }: TextSources): Sql {
 
 const parameters = new RegExp(`(?<![.\\w"])(?:${givenColumns.join('|')})(?![\\w"])`, 'g')
 
-/** A place in the text of a body. */
+/** Returns a place in the text of a body. */
 export function inText(name: string): string {
   if (!Object.hasOwn(textPlaces, name)) throw new RangeError(`nothing of a join is named ${name}`)
   return slot(name)
 }
 
 /**
- * With other clocks than those of the files in view the end of the interval is the only safe bound, and so it is with
- * holes.
+ * Lag bound under clocks other than those of the files in view: the end of the interval is the only safe one. The same
+ * is true of gaps.
  */
 const otherClocks = `CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of')} THEN 0 END`
 
 /**
- * The places of a body; what is told of a metric is told of the points in view:
+ * Places of a body; the facts of a metric are those of the points in view:
  *
  *   start     the start of the newest interval that ends by `_pit_at`, an instant in microseconds
  *   back      the start of the interval `past.n` before `n._pit_e`

@@ -21,30 +21,38 @@ import { backfillSql, unsetSql, utcSql } from './template.ts'
 import type { Weekday } from '../../base/time.ts'
 
 /**
- * The placeholders of the joins. All of it is made of constants and of the macro's own parameters, so that it folds
- * while the query is bound: only the files of the metrics in question are opened, and a mistake is an error even where
- * no row is read.
+ * Builds the placeholders of the joins. They consist of constants and of the macro's own parameters, so that they fold
+ * while the query is bound: only the files of the metrics in question are opened, and a mistake is an error even if no
+ * row is read.
  *
- * {{points_of NAMES INTERVAL}} the points of these metrics and of this interval, price_usd among them, for FROM
- * {{unsettled_of NAMES}} where decisions about these metrics fall into holes of what is settled, for FROM {{series}}
- * the points of `metric` under the options, for FROM: asset, t, available_at, v, o {{line NAME}} what is known of a
- * metric, see joins-points {{wanted DIMENSION LINE}} the value of a dimension that a metric is joined on, NULL where it
- * takes none {{lag NAME}} no point is known earlier than this after the end of its interval, microseconds {{first_end
- * NAME}} {{newest NAME}} no point of it ends earlier than this, or starts later; NULL where nobody told {{lag_class
- * NAME}} {{chunks}} see joins-grid; how many sixties of names `metrics` holds {{leaf COLUMN POINTER}} v or o of a
- * point, or of the part of its value that a column's pointer tells {{path NAME}} the path of a name; the name itself
- * where it tells a part that is known before the whole {{pointer NAME}} the JSON pointer of a name (`metric` is the
- * macro's own), else `component`; NULL where there is none {{utc X}} {{micros X}} an instant, zone-less meaning UTC; a
- * duration in microseconds {{span X}} a duration as an interval {{before X}} the instant `latency` before X {{back
- * START N}} the start of the interval so many before {{fresh}} whether a row is young enough for `max_age`, and no hole
- * in what is settled {{unresolved}} whether holes in what is settled are asked for; see joins-beyond {{start T
- * INTERVAL}} the start of the interval that holds T, an instant {{first X INTERVAL}} the first start that is not before
- * X, an instant {{end T INTERVAL}} {{length INTERVAL}} its end, its length (months at their shortest), in microseconds
- * {{count SINCE UNTIL INTERVAL}} how many intervals lie between two starts in microseconds {{fits PART WHOLE}} whether
- * intervals of the one make up intervals of the other {{expected K LAG NEWEST}} {{misses POINTS KEYS}} see joins-grid
- * {{text BODY}} {{its PLACE}} the answer to a text over the points of `metric`, for FROM, and a place in it; see
- * joins-text {{counted ROW REVISED}} which rows count where nulls are skipped {{known}} {{known kept}} {{vintages KEYS
- * REVISED}} {{current ROW K}} {{observed}} {{number}} {{revised NAME}} see joins-vintages
+ *   {{points_of NAMES INTERVAL}}   points of these metrics and this interval, price_usd among them, for FROM
+ *   {{unsettled_of NAMES}}         gaps in the resolved range into which decisions about these metrics fall, for FROM
+ *   {{series}}                     points of `metric` under the options, for FROM: asset, t, available_at, v, o
+ *   {{line NAME}}                  facts known of a metric, see joins-points
+ *   {{wanted DIMENSION LINE}}      value of a dimension that a metric is joined on, NULL if it takes none
+ *   {{lag NAME}}                   no point is known earlier than this after the end of its interval, microseconds
+ *   {{first_end NAME}} {{newest NAME}}   no point of it ends earlier than this, or starts later; NULL if unknown
+ *   {{lag_class NAME}} {{chunks}}  see joins-grid; how many sixties of names are in `metrics`
+ *   {{leaf COLUMN POINTER}}        v or o of a point, or of the part of its value at a column's pointer
+ *   {{path NAME}}                  path of a name; the name itself if it is a part that is known before the whole
+ *   {{pointer NAME}}               JSON pointer of a name (`metric` is the macro's own), else `component`; NULL if none
+ *   {{utc X}} {{micros X}}         an instant, zone-less meaning UTC; a duration in microseconds
+ *   {{span X}}                     a duration as an interval
+ *   {{before X}}                   the instant `latency` before X
+ *   {{back START N}}               start of the interval so many before
+ *   {{fresh}}                      whether a row is young enough for `max_age`, and no gap in the resolved range
+ *   {{unresolved}}                 whether gaps in the resolved range are requested; see joins-beyond
+ *   {{start T INTERVAL}}           start of the interval that contains T, an instant
+ *   {{first X INTERVAL}}           first start that is not before X, an instant
+ *   {{end T INTERVAL}} {{length INTERVAL}}   its end, its length (months at their shortest), in microseconds
+ *   {{count SINCE UNTIL INTERVAL}} number of intervals between two starts in microseconds
+ *   {{fits PART WHOLE}}            whether intervals of the one make up intervals of the other
+ *   {{expected K LAG NEWEST}} {{misses POINTS KEYS}}   see joins-grid
+ *   {{text BODY}} {{its PLACE}}    answer to a text over the points of `metric`, for FROM, and a place in it; see
+ *                                  joins-text
+ *   {{counted ROW REVISED}}        rows that count if nulls are skipped
+ *   {{known}} {{known kept}} {{vintages KEYS REVISED}} {{current ROW K}} {{observed}} {{number}} {{revised NAME}}
+ *                                  see joins-vintages
  *
  * NAMES is the macro's parameter `metric` or `metrics`; NAME is `metric` or a column with a path.
  */
@@ -123,7 +131,10 @@ function textOf(sources: JoinSources, facts: JoinFacts, body: string): Sql {
 const skipsNulls = 'coalesce(CAST(skip_nulls AS BOOLEAN), false)'
 const skipping = { skips: skipsNulls, last: `CAST(vintage AS VARCHAR) = 'last'` } as const
 
-/** With other clocks than those of the files in view the end of the interval is the only safe bound. */
+/**
+ * Builds the lag bound. With clocks other than those of the files in view, or gaps, the end of the interval is the only
+ * safe one.
+ */
 function lagSql(facts: JoinFacts, metric: Sql): Sql {
   return (
     `least(coalesce(CAST(${boundOf(facts, metric, 1)} AS BIGINT), 0), CASE WHEN ${backfillSql} OR NOT ` +
@@ -131,7 +142,7 @@ function lagSql(facts: JoinFacts, metric: Sql): Sql {
   )
 }
 
-/** Holes in what is settled stand outside of all points. */
+/** Builds the start bound; gaps in the resolved range lie outside of all points. */
 function startOf(facts: JoinFacts, metric: Sql, place: 2 | 3): Sql {
   return `make_timestamptz(CASE WHEN NOT ${beyondAsked} THEN TRY_CAST(${boundOf(facts, metric, place)} AS BIGINT) END)`
 }
@@ -140,7 +151,7 @@ function boundOf(facts: JoinFacts, metric: Sql, place: 1 | 2 | 3): Sql {
   return `string_split(${lookUp(facts.bounds, `${metric}, '|', CAST("interval" AS VARCHAR)`)}, chr(9))[${place}]`
 }
 
-/** Not by `IN (…)`: that would become a join of all points with a list of types. */
+/** Builds the value of a leaf. Not by `IN (…)`: that would become a join of all points with a list of types. */
 function leafSql(column: string, pointer: Sql): Sql {
   const number = `regexp_matches(json_type(known.o, ${pointer}), '^(DOUBLE|U?BIGINT|U?HUGEINT)$')`
   const part =
@@ -151,7 +162,7 @@ function leafSql(column: string, pointer: Sql): Sql {
   return `CASE WHEN ${pointer} IS NULL THEN known.${column} ELSE ${part} END`
 }
 
-/** The engine takes a text without a unit as seconds: none is needed by 0 alone. */
+/** Builds the SQL of a span. The engine takes a text without a unit as seconds: only 0 needs none. */
 function spanSql(parameter: Sql): Sql {
   const text = `CAST(${parameter} AS VARCHAR)`
   return (
@@ -160,7 +171,7 @@ function spanSql(parameter: Sql): Sql {
   )
 }
 
-/** Negative durations would look ahead. */
+/** Builds the SQL of a duration in microseconds; a negative one, which would look ahead, is an error. */
 function microsSql(parameter: Sql): Sql {
   const value = `epoch_us(${spanSql(parameter)})`
   return `CASE WHEN ${value} < 0 THEN CAST(error('${parameter} is negative') AS BIGINT) ELSE coalesce(${value}, 0) END`
@@ -171,8 +182,8 @@ function beforeSql(x: Sql): Sql {
 }
 
 /**
- * The start of the newest interval of a macro's `"interval"` that can be known at the instant `k` when no point is
- * known sooner than `lag` microseconds after its end, and none starts after `newest`.
+ * Builds the SQL of the start of the newest interval of a macro's `"interval"` that can be known at the instant `k` if
+ * no point is known sooner than `lag` microseconds after its end, and none starts after `newest`.
  */
 function expectedSql(k: Sql, lag: Sql, newest: Sql, weekStart: Weekday): Sql {
   const start = startSql(`(epoch_us(${k}) - ${lag})`, '"interval"', { weekStart, back: '1', ticks: micros })
@@ -185,8 +196,8 @@ function firstSql(x: Sql, interval: Sql, weekStart: Weekday): Sql {
 }
 
 /**
- * A lag not above the given one that many metrics share: a 48th of a macro's `"interval"` or a multiple of it, below
- * that a microsecond. Zero stays: a point may be known at the very end.
+ * Rounds a lag down to one that many metrics share: a 48th of a macro's `"interval"` or a multiple of it, below that a
+ * microsecond. Zero stays: a point may be known at the very end.
  */
 function lagClassSql(lag: Sql): Sql {
   const unit = `(${lengthSql('"interval"', micros)} // 48)`
@@ -201,15 +212,15 @@ function backSql(start: Sql, n: Sql): Sql {
 }
 
 /**
- * The tail of a join, as further CTEs. `_pit_n (_pit_i, KEYS, _pit_k, _pit_e, _pit_none)` holds what the look-up of the
- * expected start left open, and whether that lies before the first of all; `_pit_p (KEYS, t, available_at, v, o)` the
- * points, one a series and `t`, POINTS those of the intervals right before; `_pit_r (_pit_i, the KEYS but asset, t,
- * available_at, v, o)` will hold the answers, no row where nothing was known.
+ * Builds the tail of a join, as further CTEs. `_pit_n (_pit_i, KEYS, _pit_k, _pit_e, _pit_none)` holds what the look-up
+ * of the expected start left open, and whether that lies before the first of all; `_pit_p (KEYS, t, available_at, v,
+ * o)` the points, one a series and `t`, POINTS those of the intervals right before; `_pit_r (_pit_i, the KEYS but
+ * asset, t, available_at, v, o)` will hold the answers, no row if nothing was known.
  *
  * The newest known of the three intervals before the expected one is the answer, because nothing in between is known.
- * For the rest it lies in the newest block of intervals of which anything was known, none where nothing was. What is
- * the newest known is told by the strict frontier: the blocks, and the points of those that were found, which were the
- * newest known when they arrived, one an instant.
+ * For the rest it lies in the newest block of intervals of which anything was known, in none if nothing was. The strict
+ * frontier shows what is the newest known: the blocks, and the points of those that were found, which were the newest
+ * known when they arrived, one an instant.
  */
 function missesSql(names: readonly string[], points: Sql, vintageTexts: VintageWords): Sql {
   const { list, same, row, sameRow, values } = wordsOf(names)
@@ -218,7 +229,8 @@ function missesSql(names: readonly string[], points: Sql, vintageTexts: VintageW
   const few = (cte: Sql, keys: readonly string[]): Sql =>
     '(SELECT unnest(own, max_depth := 2) FROM (SELECT list(DISTINCT ' +
     `{${keys.map((name) => `'${name}': n.${name}`).join(', ')}}) AS own FROM ${cte} AS n))`
-  // Taken for few rows, they would be compared with every point: a thousand that are not there say otherwise.
+  // If the engine expected few rows, it would compare them with every point: a thousand absent ones make it expect
+  // many.
   const many = `SELECT ${inBlock.asked.map((name) => `n.${name}`).join(', ')} FROM _pit_tail AS n
     UNION ALL SELECT ${inBlock.asked.map(() => 'NULL').join(', ')} FROM range(1000) AS r (r) WHERE CAST(r.r AS VARCHAR) = ''`
   const inNames = vintageTexts.mayLapse({ ...skipping, revised: 'p.revised' })
@@ -269,14 +281,14 @@ _pit_r AS (
 )`
 }
 
-/** QUALIFY clause that keeps the rows `p` that were the newest when they arrived, one an instant. */
+/** Builds the QUALIFY clause that keeps the rows `p` that were the newest when they arrived, one an instant. */
 function frontierSql(keys: Sql, t: Sql): Sql {
   const { newest, following } = arrivalsSql(keys, t)
   return `QUALIFY ${t} >= ${newest}
     AND ${following} IS DISTINCT FROM p.available_at`
 }
 
-/** What the statements of the tail say again and again, each of one or two aliases. */
+/** Phrases that the statements of the tail repeat, each with one or two aliases. */
 function wordsOf(names: readonly string[]) {
   const more = names.filter((name) => name !== 'asset')
   const each = (columns: readonly string[]) => (alias: string) => columns.map((name) => `${alias}.${name}`).join(', ')
@@ -293,8 +305,9 @@ function wordsOf(names: readonly string[]) {
 }
 
 /**
- * Of points `p` in the order of their arrival: the newest start known with each, and when the next one arrives. What
- * was already overtaken is older than the newest; of those that arrive together only the last has a next that is later.
+ * Builds two columns of points `p` in the order of their arrival: the newest start known with each, and when the next
+ * one arrives. A point already overtaken is older than the newest; of those that arrive together only the last has a
+ * later next one.
  */
 export function arrivalsSql(keys: Sql, t = 'p.t'): Readonly<Record<'newest' | 'following', Sql>> {
   // Not a named window: statements that are parsed together share the names of their windows.

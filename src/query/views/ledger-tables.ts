@@ -39,7 +39,7 @@ interface FilteredTable extends ExportTable {
   readonly lines: (ledger: Ledger, where?: string) => Iterable<string>
 }
 
-/** The version that first saw a violation `v` gone after another one. */
+/** Builds the version that first recorded a violation `v` as gone after a given one. */
 const nextOf = (after: string): string =>
   `(SELECT min(q.added_version) FROM passed q WHERE ${ofPassed.replaceAll('p.', 'q.')} AND q.added_version > ${after})`
 
@@ -69,7 +69,7 @@ const coverage = declaredTable(
 )
 
 /**
- * Series with points of which no window tells: those of a lake that lost its journal. `until` is the start of the last
+ * Series with points but without any window: those of a lake that lost its journal. `until` is the start of the last
  * point.
  */
 const uncovered = table(
@@ -82,8 +82,8 @@ const uncovered = table(
 )
 
 /**
- * A row for each state of a violation: from the version that told it on, until one told another (`passed`: not shown
- * any more).
+ * Row for each state of a violation: from the version that recorded it until the next recorded a different one
+ * (`passed`: not shown any more).
  */
 const violations = declaredTable(
   `(SELECT *, added_version AS told, 0 AS gone, ${nextOf('v.added_version - 1')} AS ended FROM violations v
@@ -139,7 +139,7 @@ const versions = declaredTable('versions', 'versions', 'version', ledgerTables.v
   synthetic: `json(CASE WHEN provider ->> '$.synthetic' THEN 'true' ELSE 'false' END)`,
 })
 
-/** Every table that the views read from an export, by the name that `{{ledger NAME}}` asks for. */
+/** Lists the tables that the views read from an export, by the name in `{{ledger NAME}}`. */
 export function exportedTables(catalogue: Catalogue): Readonly<Record<string, ExportTable>> {
   return {
     coverage,
@@ -160,7 +160,7 @@ export function exportedTables(catalogue: Catalogue): Readonly<Record<string, Ex
 /** The tables whose old rows go into files of the lake, with the same columns. */
 export const archivedTables: Readonly<Record<Archived, FilteredTable>> = { requests, coverage, runs, versions }
 
-/** The rows that do not stand in files yet. */
+/** Builds the table of rows that are not in files yet. */
 function recent(name: Archived): ExportTable {
   const { lines, ...table } = archivedTables[name]
   return {
@@ -170,7 +170,7 @@ function recent(name: Archived): ExportTable {
 }
 
 /**
- * A table of the ledger: FROM, ORDER BY and columns as SQL says them; instants in microseconds. `cells` are the columns
+ * Builds a table of the ledger: FROM, ORDER BY and columns as SQL; instants in microseconds. `cells` are the columns
  * that the ledger has under other names or in other units.
  */
 function table(
@@ -200,7 +200,7 @@ type ComputedColumn<C extends LedgerColumns> = {
 }[keyof C]
 
 /**
- * A table of the ledger whose columns are declared (src/lake/ledger/columns.ts). `alias` is its name in FROM;
+ * Builds a table of the ledger whose columns are declared (src/lake/ledger/columns.ts). `alias` is its name in FROM;
  * `computed` has the SQL of the columns that the index does not have.
  */
 function declaredTable<C extends LedgerColumns>(
@@ -276,7 +276,7 @@ function linksOf(catalogue: Catalogue): ExportTable {
   )
 }
 
-/** The folder of what is made for the views: the ledger's tables. The journal names none of it. */
+/** Folder of the files made for the views: the ledger's tables. The journal names none of them. */
 export const exportsFolder = places.exports
 
 /** Resources for writing exports. */
@@ -297,8 +297,8 @@ export interface ExportedFile {
 }
 
 /**
- * Writes the table as Parquet, unless a file with exactly these rows is there. Files are never overwritten or removed
- * here: an open session goes on reading the ones that it knows.
+ * Writes the table as Parquet, unless a file with exactly these rows exists. It never overwrites or removes files: an
+ * open session continues to read the ones that it knows.
  */
 export async function exportTable(
   ledger: Ledger,
@@ -325,8 +325,8 @@ export async function exportTable(
 }
 
 /**
- * Digest of columns and rows, by which an earlier file is found; most tables are as they were, and writing them out
- * would be for nothing.
+ * Computes the digest of columns and rows, by which an earlier file is found; most tables are unchanged, and need not
+ * be written.
  */
 function digestOf(lines: Iterable<string>, columns: TypedColumns): string {
   const hash = createHash('sha256').update(JSON.stringify(columns))
@@ -335,8 +335,8 @@ function digestOf(lines: Iterable<string>, columns: TypedColumns): string {
 }
 
 /**
- * The name of a table's file that stands for something and is as it was written: names begin with the checksum of the
- * bytes, so that one that a power cut has torn is not taken.
+ * Finds the intact file of a table for a given state: names begin with the checksum of the bytes, so that a file torn
+ * by a power cut is not used.
  */
 async function existingExport(root: string, table: string, stands: string): Promise<string | undefined> {
   for (const name of await namesIn(inLake(root, exportsFolder))) {
@@ -348,8 +348,7 @@ async function existingExport(root: string, table: string, stands: string): Prom
 }
 
 /**
- * Gives a written file its name in the folder of exports, with the checksum of its bytes, the version and what it
- * stands for.
+ * Renames a written file into the folder of exports; its name has the checksum of its bytes, the version and the state.
  */
 async function placeExport(
   ledger: Ledger,
@@ -365,7 +364,7 @@ async function placeExport(
   return name
 }
 
-/** Whether a name is one that `placeExport` gives. */
+/** Whether a name is one that `placeExport` makes. */
 export function isExport(name: string): boolean {
   return /^[a-z_]+-[0-9a-f]{16}-\d{10,}-[0-9a-f]{16}\.parquet$/.test(name)
 }
@@ -391,7 +390,7 @@ export async function writeLines(path: string, lines: Iterable<string>): Promise
   return written
 }
 
-/** The lines, each with its end, in texts of some size. */
+/** Joins the lines, each with its end, into texts of some size. */
 function* blocksOf(lines: Iterable<string>): Generator<string> {
   let block = ''
   for (const line of lines) {
@@ -403,7 +402,7 @@ function* blocksOf(lines: Iterable<string>): Generator<string> {
   yield block
 }
 
-/** The statement that makes Parquet of written lines; instants stand in them as microseconds. */
+/** Builds the statement that makes Parquet of written lines; instants stand in them as microseconds. */
 export function copySql(
   { path, longest }: WrittenLines,
   to: string,

@@ -30,15 +30,15 @@ const shape = z.object({
 })
 
 /**
- * What `lake.sql` and `lake.duckdb` say, for the program to read: the version, what they were made by (`Makers`), the
- * folder that they were made for (absolute), the tables that each object reads, the files of each table (relative to
- * the lake), and the SHA-256 of both texts, by which it is known that all three were made together.
+ * Manifest of `lake.sql` and `lake.duckdb`, for the program to read: the version, their makers (`Makers`), the folder
+ * they were made for (absolute), the tables that each object reads, the files of each table (relative to the lake), and
+ * the SHA-256 of both texts, which shows that all three were made together.
  */
 export type Manifest = Readonly<z.infer<typeof shape>>
 
 /**
- * The manifest of the views in a folder. Undefined where none stands, or one that is torn or of other views: then
- * nothing is known of what the views name, and they are to be made anew.
+ * Reads the manifest of the views in a folder. Undefined if there is none, or one that is torn or of other views: then
+ * it is unknown what the views name, and they are to be rebuilt.
  */
 export async function readManifest(
   root: string,
@@ -53,19 +53,19 @@ export async function readManifest(
   return manifest
 }
 
-/** What views of one version may differ by. */
+/** Facts by which views of one version may differ. */
 export interface Makers {
   /** The program, as entries name it: `pitlake 0.1.0`. */
   readonly program: string
   /** Digest of the texts from which it makes views: two programs of one number may have different ones. */
   readonly templates: string
-  /** Digest of the catalogue, without the lake's own data. */
+  /** Digest of the catalogue, without user data. */
   readonly catalogue: string
-  /** How far the files of runs had been read (`runsMark`). */
+  /** Position up to which the files of runs had been read (`runsMark`). */
   readonly runs: string
 }
 
-/** The manifest of views with these digests of their script and database. */
+/** Builds the manifest of views with these digests of their script and database. */
 export function manifestOf(
   { root, lake, version, objects, tables }: CompiledViews,
   makers: Makers,
@@ -83,7 +83,7 @@ export function isMadeBy(manifest: Manifest, makers: Makers): boolean {
 
 let templates: string | undefined
 
-/** Digest of this program's texts of views: whatever lies in their room. */
+/** Computes the digest of this program's texts of views, whatever is in their folder. */
 export function templatesDigest(): string {
   templates ??= sha256(
     ['./', 'sql/', 'sql/parts/']
@@ -97,7 +97,7 @@ export function templatesDigest(): string {
 
 const digests = new WeakMap<Catalogue, string>()
 
-/** Digest of what views take from a catalogue; what is the lake's own data comes from its journal. */
+/** Computes the digest of what views take from a catalogue; user data come from the lake's journal. */
 export function catalogueDigest(catalogue: Catalogue): string {
   const knownDigest = digests.get(catalogue)
   if (knownDigest !== undefined) return knownDigest
@@ -110,13 +110,13 @@ export function catalogueDigest(catalogue: Catalogue): string {
   return digest
 }
 
-/** Every file that the views of a manifest name, relative to the lake. */
+/** Lists every file that the views of a manifest name, relative to the lake. */
 function namedFiles({ objects, tables }: Manifest): ReadonlySet<string> {
   return new Set(Object.values(objects).flatMap((read) => read.flatMap((table) => tables[table] ?? [])))
 }
 
 /**
- * Whether the views in a folder name a file; where views stand and it is not known what they name, each may be named.
+ * Tests whether the views in a folder name a file; if views exist and it is unknown what they name, each may be named.
  */
 export async function namedByViews(root: string): Promise<(path: string) => boolean> {
   const manifest = await readManifest(root)
@@ -134,14 +134,12 @@ interface ViewFile {
   readonly checksum: string
 }
 
-/**
- * Where is written down which files were proved as they stand there: no part of the lake, and made anew with the views.
- */
+/** Path of the record of files that were proved in their place: not part of the lake, and rewritten with the views. */
 const notes = `${places.exports}/proved.json`
 
 /**
- * The files that the views of a version read: data that the index names, and what is made for the views as far as it is
- * known.
+ * Lists the files that the views of a version read: data that the index names, and what is made for the views as far as
+ * it is known.
  */
 export function readByViews(ledger: Ledger, manifest: Manifest | undefined, version?: number): ViewFile[] {
   const listed = liveFiles(ledger, version === undefined ? {} : { version })
@@ -149,15 +147,15 @@ export function readByViews(ledger: Ledger, manifest: Manifest | undefined, vers
   return [...data.values(), ...(manifest ? exportsOf(manifest) : [])]
 }
 
-/** The exports that views name; their names begin with the checksum of their bytes. */
+/** Lists the exports that views name; their names begin with the checksum of their bytes. */
 export function exportsOf(manifest: Manifest): ViewFile[] {
   const named = [...namedFiles(manifest)].filter((path) => path.startsWith(`${places.exports}/`))
   return named.map((path) => ({ path, bytes: null, checksum: /-([0-9a-f]{16})-\d{10,}-/.exec(path)?.[1] ?? '' }))
 }
 
 /**
- * What a file is by its name in the folder alone: another one, or one that was written to, is told apart without
- * reading.
+ * Identifies a file by its entry in the folder alone: a different file, or one that was written to, is recognised
+ * without reading.
  */
 async function standing(
   root: string,
@@ -196,7 +194,7 @@ export async function noteProved(root: string, files: readonly ViewFile[], disk:
   await disk.move(temporary, inLake(root, notes))
 }
 
-/** Whether a file has its bytes, and nobody has touched it meanwhile. */
+/** Whether a file has its bytes, and was not touched meanwhile. */
 async function holds(root: string, { path, checksum }: ViewFile, recordedDigest: string): Promise<boolean> {
   if (!(await sha256File(inLake(root, path))).startsWith(checksum)) return false
   const now = await standing(root, path)
@@ -210,8 +208,8 @@ interface ChangedFile extends ViewFile {
 }
 
 /**
- * The first of these files that is not as it was written. One that nobody touched since it was proved is not read; of
- * the others so many bytes are, beyond them sizes must do until views are made again.
+ * Finds the first of these files that differs from what was written. A file that was not touched since it was proved is
+ * not read; of the others so many bytes are, beyond them sizes must do until views are made again.
  */
 export async function firstChanged(
   root: string,
@@ -233,7 +231,7 @@ export async function firstChanged(
     if (link !== undefined) return wrong('file itself, in the lake', `a link at ${link}`)
     if (now === 'denied') return wrong('right to read the bytes', 'none')
     if (!now) {
-      // Data that are not there are an error of whoever reads them.
+      // Missing data are an error of the reader of them.
       if (file.bytes === null) return wrong('bytes', 'no such file')
       continue
     }
@@ -245,7 +243,7 @@ export async function firstChanged(
   return undefined
 }
 
-/** What was written down; nothing where it cannot be read. */
+/** Reads the record of proved files; empty if it cannot be read. */
 async function readNotes(root: string): Promise<Map<string, unknown>> {
   const notesJson = jsonOf(await readText(inLake(root, notes)).catch(() => ''))
   return new Map(Object.entries(notesJson ?? {}))

@@ -9,7 +9,7 @@ import { quote } from '../../lake/store/engine.ts'
  * `own/x#/open`.
  */
 export interface EarlyPart {
-  /** Path and pointer, `own/x#/open`. */
+  /** Path and pointer, such as `own/x#/open`. */
   readonly name: string
   /** Path of the metric. */
   readonly metric: string
@@ -34,7 +34,7 @@ export function earlyParts({ endpoints }: Catalogue): EarlyPart[] {
         (interval) => `WHEN '${interval}' THEN ${availableSql(rules[interval], startSeconds, interval)}`,
       )
       const at = `make_timestamptz((CASE "interval" ${instants.join(' ')} END) * 1000000)`
-      // What came late, or with an instant of its own, came as a whole.
+      // Points that came late, or with an instant of their own, came as a whole.
       const knownAt = `CASE WHEN basis = 'stated' THEN ${at} ELSE available_at END`
       const dated = (relation: Sql): Sql =>
         `(SELECT * REPLACE (${knownAt} AS available_at) FROM ${relation} WHERE metric = ${quote(metric)})`
@@ -45,7 +45,9 @@ export function earlyParts({ endpoints }: Catalogue): EarlyPart[] {
 
 const startSeconds = '(epoch_us(t) // 1000000)'
 
-/** The path of a name, or the name itself where its pointer is a part that is known before the whole. */
+/**
+ * Builds the SQL of the path of a name, or of the name itself if its pointer is a part that is known before the whole.
+ */
 export function partPath(parts: readonly EarlyPart[], path: Sql, pointer: Sql): Sql {
   if (parts.length === 0) return path
   const names = quote(`\t${parts.map(({ name }) => name).join('\t')}\t`)
@@ -60,8 +62,8 @@ export function partPath(parts: readonly EarlyPart[], path: Sql, pointer: Sql): 
 const componentName = `(coalesce('/' || replace(replace(part.key, '~', '~0'), '/', '~1'), '') || leaf.pointer)`
 
 /**
- * What the view of components is made from: the points of the whole, and once more those of each part with a clock of
- * its own; and which of their components are told, behind a condition: each by one clock.
+ * Builds the inputs of the view of components: the points of the whole, and again those of each part with a separate
+ * clock; and a condition that shows each component by one clock only.
  */
 export function clockedPoints(
   parts: readonly EarlyPart[],

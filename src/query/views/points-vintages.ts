@@ -3,9 +3,9 @@ import { quote } from '../../lake/store/engine.ts'
 import type { ObjectText } from './template.ts'
 
 /**
- * The text of the view `points` in a lake in which points of these metrics may have several vintages: of those the last
- * that is known, of all others what is there. Any other object stays as it is, and so does the view where there are
- * none.
+ * Rewrites the view `points` for a lake in which points of these metrics may have several vintages: it shows their last
+ * known vintage, and every point of other metrics. Any other object is unchanged, and so is the view if there are no
+ * such metrics.
  */
 export function lastVintagesIn(object: ObjectText, revisable: readonly string[]): ObjectText {
   if (revisable.length === 0 || object.kind !== 'view' || object.name !== 'points') return object
@@ -20,7 +20,9 @@ ${body}
   return { ...object, body: both, text: text.replace(body, () => both) }
 }
 
-/** What the notes say of them: why nothing was known, and since when anything was, told by the first vintages. */
+/**
+ * Phrases for notes on revisable metrics: why nothing was known, and since when anything was, from the first vintages.
+ */
 export function vintageNotes(revisable: readonly string[], vintages: () => string) {
   const pointKey = 'metric, asset, "interval", currency, exchange, network, t, available_at'
   return {

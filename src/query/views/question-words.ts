@@ -2,16 +2,19 @@ import type { Sql } from '../../base/intervals-sql.ts'
 import { quote } from '../../lake/store/engine.ts'
 import { units } from '../../base/suggestion.ts'
 
-/** What stands in `question_notes` and in `question_asked`; nothing of it is made of what a caller gives. */
+/** Words of `question_notes` and `question_asked`; none is made from values of a caller. */
 export const askedWords = {
   note_words: noteWordsSql,
   nearest: (parts: string) => nearestSql(...(parts.split(' ') as [string, string])),
   nearest_path: (parts: string) => nearestPathSql(...(parts.split(' ') as [string, string])),
-  /** What a column is compared with. */
+  /** Lists the values that a column is compared with. */
   said: (column: string) => `coalesce(list(DISTINCT text ORDER BY text) FILTER (named = ${quote(column)}), [])`,
 } as const
 
-/** The known word nearest to a misspelt one, as a list of at most one: the same but for its case, else `suggestion`. */
+/**
+ * Builds the SQL of the known word nearest to a misspelt one, as a list of at most one: the same but for its case, else
+ * `suggestion`.
+ */
 function nearestSql(word: Sql, candidates: Sql): Sql {
   const same = `list_filter(${candidates}, lambda near_name: lower(near_name) = lower(${word}))`
   const long = `list_filter(${candidates}, lambda near_name: ${lengthSql('near_name')} = ${lengthSql(word)})`
@@ -21,7 +24,7 @@ function nearestSql(word: Sql, candidates: Sql): Sql {
   )
 }
 
-/** The seconds of a length of time, however its unit is spelt; NULL for other words. */
+/** Builds the SQL of the seconds of a length of time, however its unit is spelt; NULL for other words. */
 function lengthSql(word: Sql): Sql {
   const unit = `regexp_extract(${word}, '[A-Za-z]+$')`
   const spelt = units.map(
@@ -39,9 +42,7 @@ function suggestedSql(word: Sql, candidates: Sql): Sql {
     lambda near_one: near_one.name)`
 }
 
-/**
- * Up to three paths that somebody may have meant, as `nearPaths` finds them: by their words, else by the whole name.
- */
+/** Finds up to three paths that may have been meant, as `nearPaths` does: by their words, else by the whole name. */
 function nearestPathSql(typed: Sql, paths: Sql): Sql {
   const words = (text: Sql): Sql =>
     `list_filter(regexp_split_to_array(lower(${text}), '[^a-z0-9]+'), lambda near_word: length(near_word) > 1 ` +
@@ -61,16 +62,16 @@ function nearestPathSql(typed: Sql, paths: Sql): Sql {
     WHEN len(near_best) > 0 THEN list_transform(near_best, lambda near_one: near_one.name) ELSE ${suggestedSql(typed, paths)} END)[1]`
 }
 
-/** The words of every note, for FROM: code, words. */
+/** Builds the words of every note, for FROM: code, words. */
 function noteWordsSql(): Sql {
   const rows = Object.entries(noteWords).map(([code, words]) => `(${quote(code)}, ${quote(words)})`)
   return `(VALUES ${rows.join(', ')}) AS words (code, words)`
 }
 
 /**
- * The words of every note, the same for people, agents and programs. `{name}` is one of its figures or its `subject`;
- * `{near}` what may have been meant, else what there is, `{such}` two of what there is; `{option a=b}` is spelt as
- * whoever asked would type it.
+ * Words of every note, the same for people, agents and programs. `{name}` is one of its statistics or its `subject`;
+ * `{near}` what may have been meant, else what exists, `{such}` two of what exists; `{option a=b}` is spelt as the
+ * caller would type it.
  */
 export const noteWords = {
   'unknown-metric': "unknown metric '{subject}'{near}",
@@ -120,5 +121,5 @@ export const noteWords = {
     "unresolved=null}, in SQL `unresolved := 'null'`, gives NULL",
 } as const satisfies Readonly<Record<string, string>>
 
-/** What kind of thing a note tells. */
+/** Kind of a note. */
 export type NoteCode = keyof typeof noteWords

@@ -1,11 +1,11 @@
 import { quote } from '../../lake/store/engine.ts'
 import { places } from '../../lake/store/layout.ts'
 
-/** How a file is read whose folders say nothing. */
+/** Options to read a file whose folders have no meaning. */
 export const bareOptions = 'hive_partitioning = false'
-/** How files of partitions are read. */
+/** Options to read files of partitions. */
 export const placedOptions = 'hive_partitioning = true, hive_types = {metric: VARCHAR, interval: VARCHAR}'
-/** What the paths of files of partitions begin with. */
+/** Prefix of the paths of files of partitions. */
 export const placedFolder = `${places.points}/metric=`
 
 /**
@@ -15,7 +15,10 @@ export function isPlain(root: string): boolean {
   return !root.includes('=')
 }
 
-/** The SELECT over files of partitions, told by their last two folders: a list of absolute paths, as SQL. */
+/**
+ * Builds the SELECT over files of partitions, identified by their last two folders, from a list of absolute paths as
+ * SQL.
+ */
 export function placedSql(root: string, list: string): string {
   if (isPlain(root)) return `SELECT * FROM read_parquet(${list}, ${placedOptions})`
   const folder = (key: string, behind: string): string =>
@@ -24,14 +27,14 @@ export function placedSql(root: string, list: string): string {
     FROM read_parquet(${list}, ${bareOptions}, filename = 'path_of_file')`
 }
 
-/** The SELECT over recent files, which hold both names as columns. */
+/** Builds the SELECT over recent files, which have both names as columns. */
 export function mixedSql(list: string): string {
   return `SELECT * FROM read_parquet(${list}, ${bareOptions})`
 }
 
 /**
- * An SQL expression of the text of a relation over points files: `paths` is an SQL list of paths in the lake, and
- * `listed` makes of an SQL list the text of the list of their absolute paths. `mixed` says whether there are recent
+ * Builds an SQL expression of the text of a relation over points files: `paths` is an SQL list of paths in the lake,
+ * and `listed` makes of an SQL list the text of the list of their absolute paths. `mixed` is true if there are recent
  * ones.
  */
 export function relationText(root: string, paths: string, listed: (list: string) => string, mixed: boolean): string {
@@ -42,16 +45,16 @@ export function relationText(root: string, paths: string, listed: (list: string)
     return `CASE WHEN len(${list}) > 0 THEN concat(${quote(before)}, ${listed(list)}, ${quote(after)}) END`
   }
   const both = `concat_ws(' UNION ALL BY NAME ', ${part((list) => placedSql(root, list), '')}, ${part(mixedSql, 'NOT ')})`
-  // Whatever tells the paths is bound once, not wherever it is read.
+  // The expression of the paths is bound once, not at each use.
   return `'(' || list_transform([${paths}], lambda all_paths: ${both})[1] || ')'`
 }
 
-/** The path with what DuckDB would take for a pattern made literal. */
+/** Escapes in a path what DuckDB would take for a pattern. */
 export function literalPath(path: string): string {
   return path.replaceAll(/[*?[]/g, (character) => `[${character}]`)
 }
 
-/** The path that `literalPath` was given. */
+/** Returns the path that was passed to `literalPath`. */
 export function plainPath(literal: string): string {
   return literal.replaceAll(/\[([*?[])\]/g, '$1')
 }

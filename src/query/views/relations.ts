@@ -10,7 +10,10 @@ import type { Resource } from '../../catalog/catalogue.ts'
 /** The facts of a listed file that its relation depends on. */
 type Listed = Pick<FileEntry, 'path' | 'label' | 'table' | 'meta'>
 
-/** The relation over the files of a table, for FROM: absolute paths, and a typed empty one where there are none. */
+/**
+ * Builds the relation over the files of a table, for FROM: absolute paths, and a typed empty relation if there are
+ * none.
+ */
 export function filesSql(root: string, { columns, dated }: TableColumns, files: readonly Listed[]): string {
   if (dated) return datedSql(root, columns, files)
   if (files.length === 0) return emptySql(columns)
@@ -18,7 +21,8 @@ export function filesSql(root: string, { columns, dated }: TableColumns, files: 
 }
 
 /**
- * The relation `newest` over points files; sessions with an `observed_as_of` before a redating read the earlier files.
+ * Builds the relation `newest` over points files; sessions with an `observed_as_of` before a redating read the earlier
+ * files.
  */
 export function datedPoints(
   root: string,
@@ -33,7 +37,7 @@ export function datedPoints(
   return datedPointsSql(newest, earlier, read, instantSql('observed_as_of'))
 }
 
-/** The relation over points files alone, of both levels. */
+/** Builds the relation over points files alone, of both levels. */
 export function readPoints(root: string, files: readonly Pick<Listed, 'path'>[]): string {
   if (files.length === 0) return emptySql(pointColumns)
   const placedOnes = files.filter(({ path }) => path.startsWith(placedFolder))
@@ -46,16 +50,19 @@ export function readPoints(root: string, files: readonly Pick<Listed, 'path'>[])
   return `(${reads.join('\n  UNION ALL BY NAME ')})`
 }
 
-/** Columns that a file of an earlier time lacks are NULL; the types are those of the table whatever its files say. */
+/**
+ * Builds the SQL that reads files. Columns that a file of an earlier time lacks are NULL; the types are those of the
+ * table, whatever its files have.
+ */
 function readSql(root: string, columns: TypedColumns, files: readonly Listed[], options: string): string {
   const read = `read_parquet(${pathList(root, files)}, union_by_name = true, ${bareOptions}${options})`
   return `(FROM ${emptySql(columns)} UNION ALL BY NAME FROM ${read})`
 }
 
-/** One file may stand for several dates: the label, not the path, is the date. */
+/** Builds the relation over dated files. One file may stand for several dates: the label, not the path, is the date. */
 function datedSql(root: string, columns: TypedColumns, files: readonly Listed[]): string {
   if (files.length === 0) return emptySql([['snapshot_date', 'DATE'], ...columns])
-  // One text instead of a literal for each: it is bound faster, and `range` tells the optimizer that the list is short.
+  // One text instead of a literal for each: it is bound faster, and `range` shows the optimizer that the list is short.
   const lines = files.map((file) => `${file.label} ${file.path}`).join('\n')
   const names = columns.map(([name]) => `rows_read.${quoteName(name)}`).join(', ')
   return `(SELECT listed.snapshot_date, ${names}
@@ -65,8 +72,8 @@ function datedSql(root: string, columns: TypedColumns, files: readonly Listed[])
 }
 
 /**
- * Files whose columns are those of the table are read bare: only then are they opened no sooner than they are needed,
- * and not at all where the join asks for the files of other dates.
+ * Builds the SQL that reads dated files. Those whose columns are the table's are read bare: only then are they opened
+ * no sooner than needed, and not at all if the join queries files of other dates.
  */
 function readDated(root: string, columns: TypedColumns, files: readonly Listed[]): string {
   const mark = columnsMark(columns)
@@ -75,13 +82,16 @@ function readDated(root: string, columns: TypedColumns, files: readonly Listed[]
   return readSql(root, columns, files, ', filename = true')
 }
 
-/** A relation of these columns without a row. */
+/** Builds a relation of these columns without a row. */
 export function emptySql(columns: TypedColumns): string {
   const typed = columns.map(([name, type]) => `CAST(NULL AS ${type}) AS ${quoteName(name)}`)
   return `(SELECT ${typed.join(', ')} WHERE false)`
 }
 
-/** One constant that is split when the query is bound: reads well, and opens faster than thousands of literals. */
+/**
+ * Formats paths as one constant that is split when the query is bound: reads well, and opens faster than thousands of
+ * literals.
+ */
 function pathList(root: string, files: readonly Pick<Listed, 'path'>[]): string {
   const paths = [...new Set(files.map((file) => literalPath(file.path)))]
   return (
@@ -90,12 +100,12 @@ function pathList(root: string, files: readonly Pick<Listed, 'path'>[]): string 
   )
 }
 
-/** The relation over one Parquet file, for FROM. */
+/** Builds the relation over one Parquet file, for FROM. */
 export function fileSql(path: string): string {
   return `read_parquet(${quote(literalPath(path))}, ${bareOptions})`
 }
 
-/** The relation over an exported table and what of it stands in files of the lake. */
+/** Builds the relation over an exported table and its rows in files of the lake. */
 export function ledgerSql(root: string, path: string, files: readonly Pick<Listed, 'path'>[]): string {
   if (files.length === 0) return fileSql(path)
   return parquet([path, ...files.map((file) => `${root}/${file.path}`)].map(literalPath))
@@ -104,7 +114,7 @@ export function ledgerSql(root: string, path: string, files: readonly Pick<Liste
 /** Names and DuckDB types of the columns of a table, in their order. */
 export type TypedColumns = readonly RegistryColumn[]
 
-/** Columns as SQL declares them: `id VARCHAR, since TIMESTAMPTZ`. */
+/** Parses columns as SQL declares them: `id VARCHAR, since TIMESTAMPTZ`. */
 export function parseColumns(text: string): TypedColumns {
   return text.split(',').map((part) => {
     const [name = '', type = ''] = part.trim().split(' ')

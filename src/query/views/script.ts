@@ -2,7 +2,7 @@ import { quote } from '../../lake/store/engine.ts'
 import { clockWords, type Compiled, type CompiledViews } from './compile.ts'
 import { asStored, fillIn, readObjects } from './template.ts'
 
-/** The text of `lake.sql`: the same objects as `lake.duckdb`, for any DuckDB session. */
+/** Builds the text of `lake.sql`: the same objects as `lake.duckdb`, for any DuckDB session. */
 export function scriptText({ root, version, objects }: CompiledViews): string {
   const head = [
     `-- The lake in ${root.replaceAll(/[\r\n]/g, ' ')} as of version ${version}: views and macros only, made ` +
@@ -27,8 +27,8 @@ const header = /^(?=-- \d\d_\w+\.sql$)/m
 const created = /^-- \S+\nCREATE (?:OR REPLACE )?\w+(?: IF NOT EXISTS)? [\w."]+/
 
 /**
- * The objects that an earlier script tells otherwise. Undefined where it makes other objects, by kind or by name: then
- * replacing those that changed would not give what the new script gives.
+ * Lists the objects that differ from an earlier script. Undefined if it makes other objects, by kind or by name: then
+ * replacing those that changed would not produce what the new script does.
  */
 export function changedObjects(objects: readonly Compiled[], earlier: string): readonly Compiled[] | undefined {
   const [, ...stood] = earlier.split(header).map((text) => text.trimEnd())
@@ -38,14 +38,14 @@ export function changedObjects(objects: readonly Compiled[], earlier: string): r
   return objects.filter((_, i) => texts[i] !== stood[i])
 }
 
-/** Where the real relation of stored points stands in the SQL that takes its place. */
+/** Placeholder for the real relation of stored points in the SQL that replaces it. */
 export const realPoints = '{{real}}'
 
 /**
- * The text of a `lake.sql` with other points: wherever its views and macros read stored points, `points` is read
+ * Builds the text of a `lake.sql` with other points: wherever its views and macros read stored points, `points` is read
  * instead, a SELECT of the same columns with `{{real}}` once for the relation over the files. The cuts by `as_of` and
- * `observed_as_of` come behind it, and comments are left out. Undefined where the text is of a program that told points
- * otherwise.
+ * `observed_as_of` come behind it, and comments are left out. Undefined if the text is of a program that wrote points
+ * differently.
  */
 export function alteredScript(script: string, points: string): string | undefined {
   const { heads, tail } = frameOfPoints()
@@ -53,7 +53,7 @@ export function alteredScript(script: string, points: string): string | undefine
   if (after === undefined || more.length > 0) throw new RangeError(`one ${realPoints} was to be in ${points}`)
   let altered = script
   let matches = 0
-  // As it stands in views, inside the texts from which the joins make theirs, and in texts of those.
+  // As it is in views, inside the texts from which the joins make theirs, and in texts of those.
   for (const depth of [0, 1, 2]) {
     const spelt = (text: string): string => quotedTimes(text, depth)
     let opened = 0
@@ -74,8 +74,8 @@ const quotedTimes = (text: string, times: number): string =>
   times === 0 ? text : quotedTimes(quote(text).slice(1, -1), times - 1)
 
 /**
- * The relation over the files of points that a `lake.sql` reads, for FROM; undefined where its program told points
- * otherwise.
+ * Finds the relation over the files of points that a `lake.sql` reads, for FROM; undefined if its program wrote points
+ * differently.
  */
 export function relationOfPoints(script: string): string | undefined {
   const { heads, tail } = frameOfPoints()
@@ -110,9 +110,9 @@ function frameOfPoints(): PointsFrame {
 }
 
 /**
- * The text of views for askers that are not trusted: each scan of a file gets the mark, a plain word that nobody
- * guesses, as the name of its file column, and each cut by `as_of` holds it as a text, so that a bound plan tells the
- * scans of the views from any other. What names the folder is left out.
+ * Marks the text of views for untrusted clients: each scan of a file gets the mark, a plain word that cannot be
+ * guessed, as the name of its file column, and each cut by `as_of` contains it as a text, so that a bound plan
+ * distinguishes the scans of the views from any other. Text that names the folder is left out.
  */
 export function markedViews(script: string, mark: string): string {
   return script
@@ -127,5 +127,5 @@ export function markedViews(script: string, mark: string): string {
     .replaceAll(/\(SELECT count\(\*\) FROM glob\('(?:[^']|'')*'\)\) = 0/g, 'false')
 }
 
-/** The end of the options of a scan; the mark stands between dollars, which mean the same in a text of a text. */
+/** End of the options of a scan; the mark stands between dollars, which mean the same in a text of a text. */
 const scan = /(hive_partitioning = \w+(?:, hive_types = \{[^}]*\})?)(?:, filename = '*\w+'*)?/g

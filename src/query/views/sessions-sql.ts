@@ -3,9 +3,9 @@ import type { TradingCalendar } from '../../catalog/sessions.ts'
 import { quote } from '../../lake/store/engine.ts'
 
 /**
- * The sessions of exchanges, for FROM. `asked` is a relation of dates: code, first, last (exclusive). Columns: those of
- * `asked`, session, opens_at, closes_at, early, announced_at. Days with an unscheduled closure are among them: their
- * `announced_at` is the time from which on it was known.
+ * Builds the sessions of exchanges, for FROM. `asked` is a relation of dates: code, first, last (exclusive). Columns:
+ * those of `asked`, session, opens_at, closes_at, early, announced_at. Days with an unscheduled closure are among them:
+ * their `announced_at` is the time from which on it was known.
  */
 export function sessionsSql(calendars: Iterable<TradingCalendar>, asked: Sql): Sql {
   return `(
@@ -42,7 +42,7 @@ function calendarsSql(calendars: Iterable<TradingCalendar>): Sql {
   return `(VALUES ${rows.join(',\n    ')}) AS calendars (code, zone, regular, closed, early, unscheduled)`
 }
 
-/** A list of words without spaces as SQL: one text, which is read faster than a text for each. */
+/** Formats a list of words without spaces as SQL: one text, which is read faster than a text for each. */
 function list(words: readonly string[]): Sql {
   return words.length === 0 ? 'CAST([] AS VARCHAR[])' : `string_split(${quote(words.join(' '))}, ' ')`
 }

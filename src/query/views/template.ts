@@ -6,7 +6,7 @@ import { textsIn } from '../../lake/store/sql.ts'
  */
 export type PlaceholderFill = (word: string, argument: string) => string | undefined
 
-/** The text with every `{{word argument}}` replaced, inner ones first; one that nothing stands for is an error. */
+/** Replaces every `{{word argument}}` in a text, inner ones first; one without a replacement is an error. */
 export function fillIn(name: string, text: string, fill: PlaceholderFill): string {
   const start = text.indexOf('{{')
   if (start < 0) return text
@@ -18,7 +18,7 @@ export function fillIn(name: string, text: string, fill: PlaceholderFill): strin
   return `${text.slice(0, start)}${filled}${fillIn(name, text.slice(end + 2), fill)}`
 }
 
-/** Where the `}}` stands that belongs to the `{{` at `start`. */
+/** Finds the `}}` that belongs to the `{{` at `start`. */
 function closing(text: string, start: number): number {
   let depth = 0
   for (let at = start; at < text.length - 1; at++) {
@@ -33,8 +33,8 @@ function closing(text: string, start: number): number {
 }
 
 /**
- * The SQL of a moment of any type as TIMESTAMPTZ, alike in every session time zone: TIMESTAMPTZ and text with `Z` or an
- * offset are their instant, everything without a zone is UTC.
+ * Builds the SQL of a moment of any type as TIMESTAMPTZ, alike in every session time zone: TIMESTAMPTZ and text with
+ * `Z` or an offset are their instant, everything without a zone is UTC.
  */
 export function utcSql(x: string): string {
   return `CASE WHEN typeof(${x}) = 'TIMESTAMP WITH TIME ZONE' THEN CAST(${x} AS TIMESTAMPTZ)
@@ -42,29 +42,35 @@ export function utcSql(x: string): string {
     ELSE timezone('UTC', CAST(${x} AS TIMESTAMP)) END`
 }
 
-/** The SQL of the instant that a session variable holds, NULL while it is unset; it folds to a constant. */
+/** Builds the SQL of the instant in a session variable, NULL while it is unset; it folds to a constant. */
 export function instantSql(variable: string): string {
   return utcSql(`getvariable('${variable}')`)
 }
 
-/** True while a session variable is unset; shorter than asking its instant, and each view asks several times. */
+/**
+ * Builds the condition that a session variable is unset; shorter than reading its instant, and each view needs it
+ * several times.
+ */
 export function unsetSql(variable: string): string {
   return `getvariable('${variable}') IS NULL`
 }
 
-/** True while the rule stands in for backfilled points; a word that is neither `rule` nor `strict` is an error. */
+/**
+ * SQL that is true while the rule replaces the clock of backfilled points; a word that is neither `rule` nor `strict`
+ * is an error.
+ */
 export const backfillSql = `CASE WHEN getvariable('backfill') IS NULL THEN false
     WHEN CAST(getvariable('backfill') AS VARCHAR) = 'rule' THEN true
     WHEN CAST(getvariable('backfill') AS VARCHAR) = 'strict' THEN false
     ELSE CAST(error('the variable backfill is neither ''rule'' nor ''strict''') AS BOOLEAN) END`
 
-/** True in the views of a lake; false where other points stand in the place of those that are stored. */
+/** Condition that is true in the views of a lake; false if other points replace the stored ones. */
 export const asStored = `'as stored' <> ''`
 
 /**
- * Whether an instant lies behind an odd number of the edges that a session variable lists, microseconds in order. Found
- * by halves: of a list of hundreds each row would compare with each, which took most of a look-ahead proof over
- * millions.
+ * Builds the condition that an instant lies behind an odd number of the edges in a session variable, microseconds in
+ * order. It searches by halves: with a list of hundreds each row would be compared with each, which took most of a
+ * look-ahead proof over millions.
  */
 export function betweenEdges(variable: string, at: string): string {
   const edges = `CAST(getvariable('${variable}') AS BIGINT[])`
@@ -93,8 +99,8 @@ export interface ObjectText {
 }
 
 /**
- * The objects in the order of their files' numbers; a text with `{{resource}}` gives one for each of these tables of
- * the registry.
+ * Reads the objects in the order of their files' numbers; a text with `{{resource}}` becomes one for each of these
+ * tables of the registry.
  */
 export function readObjects(tables: readonly string[]): ObjectText[] {
   return textsIn(folder).flatMap(([file, whole]) => {
@@ -105,7 +111,7 @@ export function readObjects(tables: readonly string[]): ObjectText[] {
   })
 }
 
-/** A piece of SQL that statements share, without the comments at its top. */
+/** Reads a piece of SQL that statements share, without the comments at its top. */
 export function partOf(name: string): string {
   const found = textsIn(new URL('parts/', folder)).find(([file]) => file === `${name}.sql`)
   if (found === undefined) throw new RangeError(`src/query/views/sql/parts/ has no ${name}.sql`)

@@ -21,10 +21,12 @@ import { assetHas, launchOf, worldPoints } from '../world/points.ts'
 import { isBulk, type NamedProvider, tierOf } from './provider.ts'
 import tables from './provider.json' with { type: 'json' }
 
-/** Where metadata stand on the provider's side, whatever pitlake's catalogue says. */
+/** Prefix of metadata addresses on the provider's side, independent of pitlake's catalogue. */
 const metadataPrefix = '/v1/metadata/'
 
-/** What the metadata at an address are about: `metrics`, `assets` or a path; undefined for every other address. */
+/**
+ * Finds the subject of the metadata at an address: `metrics`, `assets` or a path; undefined for every other address.
+ */
 export function metadataName(url: URL): string | undefined {
   if (!url.pathname.startsWith(metadataPrefix)) return undefined
   const place = url.pathname.slice(metadataPrefix.length)
@@ -46,7 +48,7 @@ export function answerProvider(request: Request, provider: NamedProvider, env: M
 
 /** A path on the provider's side. */
 interface ProviderPath {
-  /** With or without `_pit`. */
+  /** Name with or without `_pit`. */
   readonly name: string
   /** The point-in-time endpoint whose series it shows. */
   readonly endpoint: Endpoint
@@ -54,7 +56,8 @@ interface ProviderPath {
 }
 
 /**
- * The path of this name; every point-in-time path stands alongside one without the ending, whose points are not dated.
+ * Finds the path of this name; every point-in-time path stands alongside one without the ending, whose points are not
+ * dated.
  */
 function pathAt(name: string, { catalogue }: MetricsEnv): ProviderPath {
   const pit = catalogue.endpoints.get(name)
@@ -83,13 +86,13 @@ function metadata(url: URL, env: MetricsEnv): unknown {
   return place === 'metric' ? describe(url, path, env) : lagStatistics(url, path, env)
 }
 
-/** The assets born by now. */
+/** Lists the assets born by now. */
 function bornAssets(env: MetricsEnv): readonly WorldAsset[] {
   const today = formatInstant(env.now())
   return providerAssets.filter(({ born }) => born <= today)
 }
 
-/** The values that a path takes, by query key; keys that it does not take are absent. */
+/** Lists the values that a path takes, by query key; keys that it does not take are absent. */
 function parametersOf(endpoint: Endpoint, assets: readonly string[]): Record<string, readonly string[]> {
   const lists = {
     a: assets,
@@ -102,7 +105,7 @@ function parametersOf(endpoint: Endpoint, assets: readonly string[]): Record<str
   return Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0))
 }
 
-/** Every path, with a slash before it; only those that take the values of the query. */
+/** Lists every path, with a slash before it; only those that take the values of the query. */
 function listPaths(url: URL, env: MetricsEnv): string[] {
   const wanted = [...url.searchParams].filter(([key]) => key !== 'api_key')
   const unknown = wanted.find(([key]) => !['a', 'c', 'e', 'i', 'network'].includes(key))
@@ -116,7 +119,7 @@ function listPaths(url: URL, env: MetricsEnv): string[] {
   return fitting.flatMap(({ path }) => [`/${path.replace(/_pit$/, '')}`, `/${path}`]).toSorted()
 }
 
-/** The assets that a request about a path is for: the one it names, else all that the path knows. */
+/** Lists the assets of a request about a path: the one it names, else all that the path covers. */
 function assetsAsked(url: URL, { endpoint }: ProviderPath, env: MetricsEnv): readonly string[] {
   const assets = bornAssets(env).filter((asset) => assetHas(endpoint.ask, asset))
   const id = url.searchParams.get('a')
@@ -152,7 +155,7 @@ function describe(url: URL, path: ProviderPath, env: MetricsEnv): object {
   }
 }
 
-/** The values that stand in for parameters which a request leaves out. */
+/** Lists the values that replace parameters missing from a request. */
 function defaultsOf({ defaults, networks }: Endpoint): Record<string, readonly string[]> {
   const { exchange } = defaults
   const network = networks.find((network) => network === 'eth')
@@ -162,14 +165,14 @@ function defaultsOf({ defaults, networks }: Endpoint): Record<string, readonly s
   }
 }
 
-/** The last part of a path as a title: `Accumulation Balance (PiT)`. */
+/** Formats the last part of a path as a title: `Accumulation Balance (PiT)`. */
 function titleOf(name: string): string {
   const bare = name.replace(/^.*\//, '').replace(/_pit$/, '')
   const title = bare.replaceAll('_', ' ').replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase())
   return name.endsWith('_pit') ? `${title} (PiT)` : title
 }
 
-/** How late the points of the last thirty days came, by interval. */
+/** Computes lag statistics of the points of the last thirty days, by interval. */
 function lagStatistics(url: URL, path: ProviderPath, env: MetricsEnv): object {
   if (url.searchParams.get('a') === null) throw invalidParameter("parameter 'a' is missing")
   const { endpoint } = path
@@ -201,7 +204,7 @@ const chains = new Map(Object.entries(tables.blockchains) as [string, ChainRow][
 const contracts = Map.groupBy(tables.contracts as FurtherContract[], ([id]) => id)
 const kinds: Readonly<Record<string, unknown>> = tables.families
 
-/** One row of the list of assets. */
+/** Builds one row of the list of assets. */
 function assetRow(asset: WorldAsset): object {
   const { id, symbol, name, family, chain_id = '', address } = asset
   const [blockchain, decimals, onChain] = chains.get(chain_id) ?? [chain_id, 18, false]

@@ -10,15 +10,17 @@ export const sandboxNames = ['placeholder', 'real'] as const
 /** The way a sandbox names exchanges and paths; derived, so that `sandboxNames` is the one list of them. */
 export type SandboxNames = (typeof sandboxNames)[number]
 
-/** A provider with names of its own, which the sandbox plays. */
+/** Provider with names of its own, which the sandbox plays. */
 export interface NamedProvider {
-  /** Endpoints under the provider's own names, by path; its spelling of the wire, whatever pitlake's catalogue says. */
+  /**
+   * Endpoints under the provider's own names, by path; its spelling of the wire, independent of pitlake's catalogue.
+   */
   readonly catalogue: Catalogue
   /** Tier of the key's plan: paths of a higher tier are refused. */
   readonly tier: number
 }
 
-/** The provider's own spelling, written down apart from pitlake's so that the two can differ. */
+/** Spelling of the provider, written down apart from pitlake's so that the two can differ. */
 const spelling: Pick<Wire, 'metricsPrefix' | 'queryKeys'> = {
   metricsPrefix: '/v1/metrics/',
   queryKeys: {
@@ -37,13 +39,13 @@ const spelling: Pick<Wire, 'metricsPrefix' | 'queryKeys'> = {
 /** Words of paths that are placeholders, with the real words in their place; several if several real paths fit. */
 const words = new Map<string, readonly string[]>(Object.entries(tables.words))
 
-/** What the provider lists otherwise than pitlake's catalogue, by path. */
+/** Differences between the provider's listing and pitlake's catalogue, by path. */
 const changes = new Map<string, Partial<Endpoint>>(Object.entries(tables.changes) as [string, Partial<Endpoint>][])
 
-/** Tier of the plan unless another is given: it includes most paths and refuses some. */
+/** Tier of the plan by default: it includes most paths and refuses some. */
 export const usualTier = 2
 
-/** The provider behind a sandbox with real names. */
+/** Builds the provider behind a sandbox with real names. */
 export function namedProvider(catalogue: Catalogue, tier: number = usualTier): NamedProvider {
   const knownEndpoints = [...catalogue.endpoints.values()]
     .filter(({ path }) => !tables.unknown.includes(path))
@@ -57,7 +59,7 @@ export function namedProvider(catalogue: Catalogue, tier: number = usualTier): N
   }
 }
 
-/** The provider's paths for one path of pitlake's catalogue. */
+/** Lists the provider's paths for one path of pitlake's catalogue. */
 function realPaths({ ask, placeholders }: Endpoint): readonly string[] {
   const [word] = placeholders
   if (word === undefined) return [ask]
@@ -75,7 +77,10 @@ function realExchanges({ exchanges }: Endpoint): readonly string[] {
   return exchanges.includes('aggregated') ? tables.futures : tables.options
 }
 
-/** The exchange of a request that names none; null if such a request is refused, or if the path takes no exchange. */
+/**
+ * Returns the exchange of a request that names none; null if such a request is refused, or if the path takes no
+ * exchange.
+ */
 function defaultExchange({ path, exchanges }: Endpoint): string | null {
   if (tables.withoutDefault.includes(path)) return null
   return exchanges.find((name) => name === 'aggregated' || name === tables.options[0]) ?? null
@@ -83,7 +88,7 @@ function defaultExchange({ path, exchanges }: Endpoint): string | null {
 
 type FurtherRow = [string, keyof typeof tables.frequencies, string[], 'futures' | 'options' | null, string]
 
-/** Point-in-time paths of the provider that pitlake's catalogue does not have. */
+/** Builds point-in-time paths of the provider that pitlake's catalogue does not have. */
 function furtherEndpoints(sample: Endpoint): Endpoint[] {
   return (tables.further as FurtherRow[]).map(([path, frequency, currencies, venues, about]) => {
     const exchanges = venues === null ? [] : tables[venues]
@@ -106,7 +111,7 @@ function furtherEndpoints(sample: Endpoint): Endpoint[] {
 
 const tiers = (tables.tiers as [string, number][]).map(([pattern, tier]) => ({ pattern: new RegExp(pattern), tier }))
 
-/** The lowest tier of a plan that includes the path. */
+/** Returns the lowest tier of a plan that includes the path. */
 export function tierOf(path: string): number {
   return tiers.find(({ pattern }) => pattern.test(path))?.tier ?? 1
 }

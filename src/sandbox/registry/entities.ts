@@ -15,7 +15,7 @@ export const venueTypes = ['cex', 'perp-dex', 'rwa-exchange'] as const
 /** The venue type that no document lists. */
 export const laterVenueType = 'otc-desk'
 
-/** A chain as the registry writes it: one chain may stand under several ids. */
+/** Chain as the registry writes it: one chain may have several ids. */
 export type Chain = (typeof chains)[number]
 
 /** The chains of the world, the most used first. */
@@ -31,11 +31,11 @@ export const { jurisdictions } = tables
 export const disclosures: Readonly<Record<string, Readonly<Record<'named' | 'none', readonly string[]>>>> =
   tables.disclosures
 
-/** A pair of words as names begin. */
+/** Draws a pair of words with which names begin. */
 export const wordPair = (source: Chance): string =>
   `${source.pick(tables.firstWords)} ${source.pick(tables.secondWords)}`
 
-/** An answer to one of the three fields: not established, not disclosed, none with its reason, or a name. */
+/** Draws an answer to one of the three fields: not established, not disclosed, none with its reason, or a name. */
 export function disclosure(field: string, source: Chance): string | null {
   const roll = source.next()
   const { named = [], none = [] } = disclosures[field] ?? {}
@@ -44,14 +44,14 @@ export function disclosure(field: string, source: Chance): string | null {
   return source.pick(roll < 0.46 ? none : named)
 }
 
-/** One published document of an issuer or product. */
+/** Draws one published document of an issuer or product. */
 export function publishedDocument(owner: string, at: number, source: Chance): EntityRow {
   const title = source.pick(['Prospectus', 'Final Terms', 'Key Information Document', 'Attestation', 'Annual Report'])
   const published = formatDate(at - source.int(200) * 24 * hour)
   return { title, url: `https://docs.example.org/${owner}/${slug(title)}-${published}.pdf`, published }
 }
 
-/** One source that an issuer published about a deployment; some are known by their digest alone. */
+/** Draws one source that an issuer published about a deployment; some are known by their digest alone. */
 export function provenance(at: number, source: Chance): EntityRow {
   const kind = source.pick(['issuer_site', 'prospectus', 'explorer', 'api'])
   const observed = { document_hash: documentHash(source), observed_at: formatInstant(at), kind }
@@ -60,19 +60,19 @@ export function provenance(at: number, source: Chance): EntityRow {
     : { source_url: `https://example.org/${observed.document_hash.slice(7, 13)}`, ...observed }
 }
 
-/** An asset class as common as its weight. */
+/** Draws an asset class as common as its weight. */
 export function assetClass(source: Chance): string {
   let roll = source.int(assetClasses.reduce((sum, [, weight]) => sum + weight, 0))
   return assetClasses.find(([, weight]) => (roll -= weight) < 0)?.[0] ?? 'stocks'
 }
 
-/** The name of an asset of the class. */
+/** Draws the name of an asset of the class. */
 export function assetName(kind: string, source: Chance): string {
   const [, , tails = []] = assetClasses.find(([name]) => name === kind) ?? []
   return source.pick(tails).replace('%', wordPair(source))
 }
 
-/** A new asset. */
+/** Builds the row of a new asset. */
 export function assetRow(id: string, name: string, kind: string, source: Chance, fixedTicker?: string): EntityRow {
   const hasIsin = !['stablecoins', 'commodities', 'pe-vc', 'carbon-credits'].includes(kind) && source.yes(0.8)
   return {
@@ -91,7 +91,7 @@ const base32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'
 const alphanumeric = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ'
 
-/** A lowercase slug: letters and digits in words joined by one dash. */
+/** Converts a text to a lowercase slug: letters and digits in words joined by one dash. */
 export function slug(text: string): string {
   const plain = text
     .normalize('NFD')
@@ -101,7 +101,7 @@ export function slug(text: string): string {
   return plain || 'item'
 }
 
-/** The check digit of an ISIN's first eleven characters (Luhn over letters as two-digit numbers). */
+/** Computes the check digit of an ISIN's first eleven characters (Luhn over letters as two-digit numbers). */
 export function isinCheckDigit(body: string): number {
   const digits = Array.from(body, (c) => String(Number.parseInt(c, 36))).join('')
   let sum = 0
@@ -113,13 +113,13 @@ export function isinCheckDigit(body: string): number {
   return (10 - (sum % 10)) % 10
 }
 
-/** An ISIN of the country with a valid check digit. */
+/** Draws an ISIN of the country with a valid check digit. */
 export function isin(country: string, source: Chance): string {
   const body = country + source.text(alphanumeric, 9)
   return body + String(isinCheckDigit(body))
 }
 
-/** A contract or mint address in the form of the chain. */
+/** Draws a contract or mint address in the form of the chain. */
 export function address(chain: Chain, source: Chance): string {
   if (chain.form === 'evm') return `0x${source.text(source.yes(0.6) ? mixedHex : hexDigits, 40)}`
   if (chain.form === 'base58') return source.text(base58, 43 + source.int(2))
@@ -128,10 +128,10 @@ export function address(chain: Chain, source: Chance): string {
   return `0x${source.text(hexDigits, 64)}`
 }
 
-/** The digest of a document that nobody has, shortened as the registry shortens it. */
+/** Makes the digest of a document that does not exist, shortened as the registry shortens it. */
 const documentHash = (source: Chance): string => `sha256:${source.text(hexDigits, 16)}`
 
-/** A ticker of three to five letters. */
+/** Draws a ticker of three to five letters. */
 const ticker = (source: Chance): string => source.text(letters, 3 + source.int(3))
 
 /** A deterministic source of choices; the same seed and keys give the same sequence on every machine. */
@@ -144,7 +144,7 @@ export interface Chance {
   readonly yes: (probability: number) => boolean
   /** One of the items; the list must not be empty. */
   readonly pick: <T>(items: readonly T[]) => T
-  /** How often something happens that is expected `mean` times (Poisson). */
+  /** Draws how often something happens that is expected `mean` times (Poisson). */
   readonly times: (mean: number) => number
   /** A text of this length over the alphabet. */
   readonly text: (alphabet: string, length: number) => string

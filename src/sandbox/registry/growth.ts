@@ -37,11 +37,11 @@ export interface RegistryDraft {
   /** The ids to choose from, by type. */
   readonly pools: ReadonlyMap<EntityType, string[]>
   source: Chance
-  /** When the next entry is written, Unix seconds. */
+  /** Time when the next entry is written, Unix seconds. */
   at: number
 }
 
-/** An id that no entity of the type ever had: the wanted one, or that with the next free number. */
+/** Finds an id that no entity of the type ever had: the wanted one, or that with the next free number. */
 export function freshId(draft: RegistryDraft, type: EntityType, wanted: string): string {
   let id = wanted
   for (let n = 2; createdSeq(draft.store, type, id) !== undefined; n++) id = `${wanted}-${n}`
@@ -56,12 +56,12 @@ export function create(draft: RegistryDraft, type: EntityType, row: EntityRow, a
   return id
 }
 
-/** Writes a changed row of an entity that is there. */
+/** Writes a changed row of an existing entity. */
 function change(draft: RegistryDraft, type: EntityType, row: EntityRow, fields: EntityRow): void {
   write(draft.store, draft.at, [{ type, id: row['id'] as string, row: { ...row, ...fields } }])
 }
 
-/** A random entity of the type whose row passes; undefined when a few draws find none. */
+/** Draws an entity of the type whose row passes; undefined if a few draws find none. */
 function choose(draft: RegistryDraft, type: EntityType, passes: (row: EntityRow) => boolean): EntityRow | undefined {
   const pool = draft.pools.get(type) ?? []
   for (let draw = 0; draw < 12 && pool.length > 0; draw++) {
@@ -76,7 +76,7 @@ function isActive(row: EntityRow): boolean {
   return row['status'] === 'active'
 }
 
-/** A new issuer without listings. */
+/** Creates an issuer without listings. */
 export function newIssuer(draft: RegistryDraft): EntityRow {
   const { source, at } = draft
   const name = `${wordPair(source)} ${source.pick(tables.issuerForms)}`
@@ -98,7 +98,7 @@ export function newIssuer(draft: RegistryDraft): EntityRow {
   return row
 }
 
-/** A new asset, of the class when one is given. */
+/** Creates an asset, of the class if one is given. */
 export function newAsset(draft: RegistryDraft, kind = assetClass(draft.source)): EntityRow {
   const name = assetName(kind, draft.source)
   const row = assetRow(freshId(draft, 'asset', slug(name)), name, kind, draft.source)
@@ -106,7 +106,7 @@ export function newAsset(draft: RegistryDraft, kind = assetClass(draft.source)):
   return row
 }
 
-/** A new venue without listings, of the type when one is given. */
+/** Creates a venue without listings, of the type if one is given. */
 export function newVenue(draft: RegistryDraft, type: string = draft.source.pick(venueTypes)): EntityRow {
   const name = `${wordPair(draft.source)} ${type === 'perp-dex' ? 'Perps' : 'Exchange'}`
   const id = freshId(draft, 'venue', slug(name))
@@ -115,7 +115,7 @@ export function newVenue(draft: RegistryDraft, type: string = draft.source.pick(
   return row
 }
 
-/** A new perpetual or future on an asset that has a ticker. */
+/** Creates a perpetual or future on an asset that has a ticker. */
 export function newDerivative(draft: RegistryDraft): void {
   const asset = choose(draft, 'asset', (row) => row['ticker'] !== null)
   const venue = choose(draft, 'venue', () => true)
@@ -128,7 +128,7 @@ export function newDerivative(draft: RegistryDraft): void {
   create(draft, 'derivative', { id, symbol, kind, status: 'active', ...ids, expiry })
 }
 
-/** What a caller may fix about a new product. */
+/** Properties that a caller may fix about a new product. */
 interface ProductWish {
   readonly asset?: EntityRow | undefined
   readonly symbol?: string
@@ -136,7 +136,7 @@ interface ProductWish {
   readonly deployments?: number
 }
 
-/** A new product of an active issuer with its first deployments; its id. */
+/** Creates a product of an active issuer with its first deployments; returns its id. */
 export function newProduct(draft: RegistryDraft, wish: ProductWish = {}): string {
   const { source } = draft
   const issuer = choose(draft, 'issuer', (row) => isActive(row) && row['id'] !== wish.notIssuer) ?? newIssuer(draft)
@@ -161,7 +161,7 @@ export function newProduct(draft: RegistryDraft, wish: ProductWish = {}): string
   return id
 }
 
-/** A new deployment of the product, on the chain and at the address when they are given; its id. */
+/** Creates a deployment of the product, on the chain and at the address if they are given; returns its id. */
 export function newDeployment(draft: RegistryDraft, product: string, fixed: { chain?: string; address?: string } = {}) {
   const { source } = draft
   const chain = chainOf(fixed.chain) ?? chainByUse(source)
@@ -208,7 +208,7 @@ export type Happening = (draft: RegistryDraft) => void
 
 const any = (): boolean => true
 
-/** What happens to an entity of the type whose row passes, where one is found. */
+/** Builds a happening that acts on an entity of the type whose row passes, if one is found. */
 function on(
   type: EntityType,
   passes: (row: EntityRow) => boolean,
@@ -220,7 +220,7 @@ function on(
   }
 }
 
-/** A happening that gives the fields to an entity that passes the test. */
+/** Builds a happening that sets the fields of an entity that passes the test. */
 function turn(type: EntityType, passes: (row: EntityRow) => boolean, fields: EntityRow): Happening {
   return on(type, passes, (draft, row) => change(draft, type, row, fields))
 }
@@ -245,7 +245,7 @@ const correctAddress = on('deployment', isActive, (draft, old) => {
   else write(draft.store, draft.at, [{ type: 'deployment', id: old['id'] as string, row: null }])
 })
 
-/** The sources of a deployment were read again: one is added or dated anew. */
+/** Happening by which the sources of a deployment are read again: one is added or redated. */
 const readSources = on('deployment', isActive, (draft, row) => {
   const fresh = provenance(draft.at, draft.source)
   const provenanceRows = row['provenance'] as EntityRow[]
@@ -267,7 +267,7 @@ const removeProduct = on('product', any, (draft, product) => {
   write(draft.store, draft.at, [...goneDeployments, { type: 'product', id, row: null }])
 })
 
-/** One of custodian, governing law, regulator becomes known or changes. */
+/** Happening by which custodian, governing law or regulator becomes known or changes. */
 const readDisclosure = on('issuer', isActive, (draft, issuer) => {
   const field = draft.source.pick(Object.keys(disclosures))
   const value = disclosure(field, draft.source)
@@ -313,7 +313,7 @@ const listProduct: Happening = (draft) => {
   change(draft, 'product', product, { listings: [...listings, fresh].slice(-5) })
 }
 
-/** Gives the symbol of a product that was wound down to a different issuer. */
+/** Happening that reuses the symbol of a product that was wound down for a different issuer. */
 const reuseSymbol = on('product', is('status', 'inactive'), (draft, old) => {
   newProduct(draft, { symbol: old['symbol'] as string, notIssuer: old['issuer_id'] as string })
 })
@@ -332,7 +332,7 @@ const meetCommittee: Happening = (draft) => {
   create(draft, 'committee', { id: freshId(draft, 'committee', slug(name)), name, last_meeting })
 }
 
-/** An entry of the log that no reader is told of. */
+/** Writes an entry of the log that no reader sees. */
 export const noteUnseen: Happening = (draft) => {
   write(draft.store, draft.at, [])
 }
@@ -345,7 +345,7 @@ export const noteSweep: Happening = (draft) => {
 /** The asset class that no document lists. */
 const laterAssetClass = 'carbon-credits'
 
-/** What a weekday morning brings on average at demo size; rates with a date begin on it, once for certain. */
+/** Average numbers of happenings on a weekday morning at demo size; rates with a date begin on it, once for certain. */
 export const rates: readonly (readonly [mean: number, find: Happening, from?: number])[] = [
   [0.36, (draft) => void newProduct(draft)],
   [0.03, (draft) => void newIssuer(draft)],
@@ -368,14 +368,14 @@ export const rates: readonly (readonly [mean: number, find: Happening, from?: nu
   [0.2, listProduct],
   [0.012, reuseSymbol],
   [0.02, meetCommittee, dateAt('2025-02-10')],
-  // What no document lists: a class of assets, a type of venues, a status of products and of deployments.
+  // Values that no document lists: a class of assets, a type of venues, a status of products and of deployments.
   [0.006, (draft) => void newProduct(draft, { asset: newAsset(draft, laterAssetClass) }), dateAt('2025-06-16')],
   [0.001, (draft) => void newVenue(draft, laterVenueType), dateAt('2025-11-03')],
   [0.004, turn('product', isActive, { status: 'suspended' }), dateAt('2026-02-09')],
   [0.006, turn('deployment', isActive, { status: 'paused' }), dateAt('2026-05-04')],
 ]
 
-/** An issuer winds a product down: the product and its live deployments become inactive. */
+/** Winds a product down, as its issuer would: the product and its live deployments become inactive. */
 function windDown(draft: RegistryDraft, product: EntityRow): void {
   for (const row of liveDeployments(draft, product['id'] as string)) {
     if (row['status'] !== 'inactive') change(draft, 'deployment', row, inactive)

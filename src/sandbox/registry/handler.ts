@@ -12,7 +12,7 @@ import { hashText } from '../world/noise.ts'
 type EntityTable = keyof typeof tables
 
 /**
- * How a filter compares a field, that of its name unless it says another: exactly, without regard to case, or as
+ * Comparison of a filter with a field, that of its name unless it names another: exactly, without regard to case, or as
  * addresses do.
  */
 interface Filter {
@@ -42,7 +42,10 @@ const filters: Readonly<Record<EntityTable, Readonly<Record<string, Filter>>>> =
   derivatives: { symbol: loose },
 }
 
-/** One page of a list in id order, after the filters, without `as_of`; the deployment list holds verified rows only. */
+/**
+ * Builds one page of a list in id order, after the filters, without `as_of`; the deployment list has verified rows
+ * only.
+ */
 function listPage(
   view: RegistryView,
   table: EntityTable,
@@ -68,7 +71,7 @@ function listPage(
   return { data, next_cursor: more && last !== undefined ? last : null, has_more: more }
 }
 
-/** The record behind a detail path; derivatives have none. */
+/** Finds the record behind a detail path; derivatives have none. */
 function detail(view: RegistryView, table: EntityTable, id: string, query: URLSearchParams): EntityRow {
   readQuery(query, [])
   const record = table === 'derivatives' ? undefined : recordOf(view, tables[table], id)
@@ -99,7 +102,7 @@ function matcher({ field, compare }: Filter & { readonly field: string }, value:
   return (row) => typeof row[field] === 'string' && row[field].toLowerCase() === wanted
 }
 
-/** A cursor that is malformed, from an earlier epoch, or beyond the head. */
+/** Builds the refusal for a cursor that is malformed, from an earlier epoch, or beyond the head. */
 const invalidCursor = (message: string): RefusedRequest => new RefusedRequest(400, 'invalid_cursor', message)
 
 function firstAfter(ids: readonly string[], cursor: string | undefined): number {
@@ -108,7 +111,7 @@ function firstAfter(ids: readonly string[], cursor: string | undefined): number 
   return firstFrom(ids.length, (n) => (ids[n] as string) > cursor)
 }
 
-/** The body of a snapshot: one array a table, then the cursor and `as_of`, unless a fault says another form. */
+/** Writes the body of a snapshot: one array a table, then the cursor and `as_of`, unless a fault sets another form. */
 function* snapshotPieces(view: RegistryView, env: RegistryEnv, as_of: string): Generator<string> {
   const { layout, embedded } = pick(env.faults ?? [], 'registry-shape') ?? {}
   const shownTables = (Object.keys(tables) as EntityTable[]).filter(
@@ -128,7 +131,7 @@ function* snapshotPieces(view: RegistryView, env: RegistryEnv, as_of: string): G
   yield `${layout === 'data' ? '}' : ''},"${key}":${JSON.stringify(headCursor(view, env))},"as_of":"${as_of}"}`
 }
 
-/** What a page of the feed needs to know beside the registry itself. */
+/** Settings of a page of the feed, in addition to the registry itself. */
 interface FeedSettings {
   readonly faults: readonly Fault[]
   readonly seed: number
@@ -138,7 +141,7 @@ interface FeedSettings {
   readonly loses: (type: EntityType, id: string) => boolean
 }
 
-/** How many entries of the log a feed that repeats itself goes back. */
+/** Number of log entries by which a feed that repeats itself goes back. */
 const repeatedRows = 4
 
 /** A place in the feed. */
@@ -163,7 +166,7 @@ interface FeedEvent {
   readonly at: string
 }
 
-/** The opaque text of a feed cursor. */
+/** Formats the opaque text of a feed cursor. */
 function writeCursor({ seed, epoch, seq, pause }: FeedCursor): string {
   const body = `${epoch}.${seq}.${pause ? 1 : 0}`
   return Buffer.from(`${body}.${sign(seed, body)}`).toString('base64url')
@@ -181,8 +184,8 @@ function readCursor(text: string, settings: FeedSettings, head: number): FeedCur
 }
 
 /**
- * The events after the cursor `since`. `limit` counts entries of the log; an entity that several of them touch
- * comes once per page, always with its current state, ordered by the last of them.
+ * Builds the page of events after the cursor `since`. `limit` counts entries of the log; an entity that several of them
+ * touch comes once per page, always with its current state, ordered by the last of them.
  */
 function feedPage(view: RegistryView, query: URLSearchParams, settings: FeedSettings) {
   const parameters = readQuery(query, ['since', 'limit'])
@@ -224,7 +227,7 @@ function eventsOf(
   return [...events.values()]
 }
 
-/** One event: the entity's current state, or that it is gone. */
+/** Builds one event: the entity's current state, or that it is gone. */
 function eventOf(
   view: RegistryView,
   type: EntityType,
@@ -245,7 +248,7 @@ function eventOf(
   }
 }
 
-/** The top-level fields that a removed record last had; for one in two the registry has forgotten them. */
+/** Lists the top-level fields that a removed record last had; for one in two the registry has forgotten them. */
 function lastKnown(view: RegistryView, type: EntityType, id: string): EntityRow | null {
   const row = lastRow(view.store, type, id)
   if (!row || hashText(id) % 2 === 0) return null
@@ -254,10 +257,10 @@ function lastKnown(view: RegistryView, type: EntityType, id: string): EntityRow 
 
 const sign = (seed: number, body: string): string => hashText(`feed|${seed}|${body}`).toString(36)
 
-/** What the registry side of the sandbox answers from: seed, keys, clock, size, epochs and faults. */
+/** Environment of the registry side of the sandbox: seed, keys, clock, size, epochs and faults. */
 interface RegistryEnv {
   seed: number
-  /** With real names, tokenized stocks of the metrics API are products too (default `placeholder`). */
+  /** Names in use; with real names, tokenized stocks of the metrics API are products too (default `placeholder`). */
   names?: SandboxNames
   key: string
   /** Unix seconds. */
@@ -352,7 +355,7 @@ function changes(view: RegistryView, env: RegistryEnv, query: URLSearchParams, a
   return Response.json({ [shape?.events ?? 'data']: events, next_cursor, has_more, as_of })
 }
 
-/** A list or detail answer with its entity tag; 304 without a body when the reader holds it already. */
+/** Builds a list or detail answer with its entity tag; 304 without a body if the reader has it already. */
 function tagged(request: Request, content: object, as_of: string): Response {
   const text = JSON.stringify(content)
   const etag = `"${hashText(text).toString(16)}-${text.length.toString(16)}"`
@@ -378,7 +381,7 @@ function decoded(segment: string): string {
   }
 }
 
-/** The view of whoever asks by this way: `told` is what snapshot and feed say, else addresses and lists. */
+/** Applies the lies of faults to a view; `isShown` is true for snapshot and feed, false for addresses and lists. */
 function liedTo(view: RegistryView, faults: readonly Fault[], isShown: boolean): RegistryView {
   const lies = faults.filter(({ kind }) => kind === 'silent-change' || (isShown && kind === 'wrong-retirement'))
   if (lies.length === 0) return view

@@ -37,7 +37,7 @@ export interface RegistryView {
   /** The last visible entry of the log. */
   readonly seq: number
   readonly at: number
-  /** What is shown of a row instead of it. */
+  /** Returns the row that is shown instead of a row. */
   readonly edit?: (type: EntityType, id: string, row: EntityRow) => EntityRow
 }
 
@@ -56,7 +56,7 @@ interface RegistryWorld {
   readonly draft: RegistryDraft
   /** Metric assets that are products in it. */
   readonly linked: readonly WorldAsset[]
-  /** Up to when it is written, Unix seconds. */
+  /** Time up to which it is written, Unix seconds. */
   nextMidnight: number
 }
 
@@ -64,15 +64,15 @@ const worlds = new Map<string, RegistryWorld>()
 const worldsKept = 6
 const horizon = dateAt('2100-01-01')
 
-/** What a registry is made of. */
+/** Inputs from which a registry is made. */
 interface RegistryOrigin {
   readonly seed: number
   readonly scale: RegistryScale
-  /** With real names, tokenized stocks of the metrics API are products too (default `placeholder`). */
+  /** Names in use; with real names, tokenized stocks of the metrics API are products too (default `placeholder`). */
   readonly names?: SandboxNames
 }
 
-/** The registry at the instant; the first call writes the calendar up to then, later ones only what is new. */
+/** Returns the registry at the instant; the first call writes the calendar up to then, later ones only what is new. */
 export function viewAt(env: RegistryOrigin, at: number): RegistryView {
   const key = `${env.seed}/${env.scale}/${env.names ?? 'placeholder'}`
   const world = worlds.get(key) ?? startWorld(env)
@@ -94,14 +94,15 @@ export const additions: readonly { type: EntityType; from: number; field: string
   { type: 'venue', from: dateAt('2026-03-02'), field: 'country', of: (id) => ['US', 'SG', null][hashText(id) % 3] },
 ]
 
-/** The row of an entity as this reader is shown it. */
+/** Returns the row of an entity as this reader sees it. */
 export function shownRow({ store, seq, edit }: RegistryView, type: EntityType, id: string): EntityRow | undefined {
   const row = rowAt(store, type, id, seq)
   return row && edit ? edit(type, id, row) : row
 }
 
 /**
- * The full record of an entity, deployments embedded in products unless told otherwise; undefined when it is not there.
+ * Returns the full record of an entity, deployments embedded in products unless `embed` is false; undefined if it does
+ * not exist.
  */
 export function recordOf(view: RegistryView, type: EntityType, id: string, embed = true): EntityRow | undefined {
   const row = shownRow(view, type, id)
@@ -113,7 +114,7 @@ export function recordOf(view: RegistryView, type: EntityType, id: string, embed
   return record
 }
 
-/** The records of a type in id order. */
+/** Yields the records of a type in id order. */
 export function* recordsOf(view: RegistryView, type: EntityType, embed = true): Generator<EntityRow> {
   for (const id of idsOf(view.store, type)) {
     const record = recordOf(view, type, id, embed)
@@ -143,7 +144,7 @@ function lei(id: string): string | null {
   return source.yes(0.3) ? null : source.text('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ', 20)
 }
 
-/** How large the registry is: about 400 products in late 2026, or 5,800. */
+/** Size of the registry: about 400 products in late 2026, or 5,800. */
 export type RegistryScale = 'demo' | 'full'
 
 /** The instant of the first population, a Monday. */
@@ -224,8 +225,8 @@ function findings(
 }
 
 /**
- * Writes the products that lead to a metric asset, in one of four ways: by address and symbol, by symbol alone,
- * by a symbol that two issuers use, by address under another symbol.
+ * Writes the products that lead to a metric asset, in one of four ways: by address and symbol, by symbol alone, by a
+ * symbol that two issuers use, by address under another symbol.
  */
 function linkProducts(draft: RegistryDraft, asset: WorldAsset): void {
   const way = (asset.family === 'stock' ? stocks : usualLinked).indexOf(asset) % 4
@@ -246,7 +247,8 @@ function linkProducts(draft: RegistryDraft, asset: WorldAsset): void {
 }
 
 /**
- * Ticker and usual product symbol of an asset: the registry writes `AAPLx` for what the metrics API calls `AAPL.XS`.
+ * Returns ticker and usual product symbol of an asset: the registry writes `AAPLx` for what the metrics API calls
+ * `AAPL.XS`.
  */
 function registrySymbols({ symbol }: WorldAsset): { readonly ticker: string; readonly usual: string } {
   const ticker = symbol.replace(/\.XS$/, '')

@@ -2,7 +2,7 @@
 export const entityTypes = ['issuer', 'asset', 'product', 'deployment', 'venue', 'derivative', 'committee'] as const
 export type EntityType = (typeof entityTypes)[number]
 
-/** A record as the registry keeps it, without what is embedded on reading. */
+/** Record as the registry keeps it, without the parts that are embedded on reading. */
 export type EntityRow = Readonly<Record<string, unknown>>
 
 /** Names one entity: its type and its id. */
@@ -23,7 +23,7 @@ interface Version {
   readonly row: EntityRow | null
 }
 
-/** One entry of the audit log: when, and which entities a reader must be told of (none: an internal entry). */
+/** Entry of the audit log: its time, and the entities that readers must see (none: an internal entry). */
 export interface LogEntry {
   readonly seq: number
   readonly at: number
@@ -32,7 +32,7 @@ export interface LogEntry {
 
 /** The audit log and every version of every entity; readable as of any entry of the log. */
 export interface Store {
-  /** In the order of writing. */
+  /** Entries in the order of writing. */
   readonly audit: LogEntry[]
   /** The versions of each entity, by type and id, oldest first. */
   readonly entities: Map<EntityType, Map<string, Version[]>>
@@ -42,7 +42,7 @@ export interface Store {
   readonly sorted: Map<EntityType, readonly string[]>
 }
 
-/** An empty registry. */
+/** Creates an empty registry. */
 export function createStore(): Store {
   return {
     audit: [],
@@ -77,7 +77,7 @@ export function write(store: Store, at: number, changes: readonly RowChange[], a
   store.audit.push({ seq, at, touched })
 }
 
-/** The row of an entity as of an entry of the log; undefined before its creation and after its removal. */
+/** Finds the row of an entity as of an entry of the log; undefined before its creation and after its removal. */
 export function rowAt(store: Store, type: EntityType, id: string, seq: number): EntityRow | undefined {
   const versions = table(store, type).get(id)
   if (!versions) return undefined
@@ -88,12 +88,12 @@ export function rowAt(store: Store, type: EntityType, id: string, seq: number): 
   return undefined
 }
 
-/** The newest row of an entity. */
+/** Finds the newest row of an entity. */
 export function rowNow(store: Store, type: EntityType, id: string): EntityRow | undefined {
   return rowAt(store, type, id, Number.POSITIVE_INFINITY)
 }
 
-/** The last row that an entity had before its removal. */
+/** Finds the last row that an entity had before its removal. */
 export function lastRow(store: Store, type: EntityType, id: string): EntityRow | undefined {
   const version = table(store, type)
     .get(id)
@@ -101,12 +101,12 @@ export function lastRow(store: Store, type: EntityType, id: string): EntityRow |
   return version?.row ?? undefined
 }
 
-/** The entry of the log that created the entity; undefined for one that never was. */
+/** Finds the entry of the log that created the entity; undefined for one that never existed. */
 export function createdSeq(store: Store, type: EntityType, id: string): number | undefined {
   return table(store, type).get(id)?.[0]?.seq
 }
 
-/** Every id that a type ever had, in order. */
+/** Lists every id that a type ever had, in order. */
 export function idsOf(store: Store, type: EntityType): readonly string[] {
   const versions = table(store, type)
   const sorted = store.sorted.get(type)
@@ -116,14 +116,14 @@ export function idsOf(store: Store, type: EntityType): readonly string[] {
   return ids
 }
 
-/** The number of the last entry at or before the instant; 0 when there is none. */
+/** Finds the number of the last entry at or before the instant; 0 if there is none. */
 export function seqAt(store: Store, at: number): number {
   return firstFrom(store.audit.length, (n) => (store.audit[n] as LogEntry).at > at)
 }
 
 /**
- * The first of so many numbers for which it holds, once it holds it does for all that follow; their count where it
- * never does.
+ * Finds the first of so many numbers for which `holds` is true, if it stays true for all that follow; their count if it
+ * never is.
  */
 export function firstFrom(count: number, holds: (n: number) => boolean): number {
   let low = 0

@@ -1,12 +1,12 @@
 import provider from '../provider/provider.json' with { type: 'json' }
 import world from './world.json' with { type: 'json' }
 
-/** What kind of thing an asset is: it decides which endpoints know it and how its price moves. */
+/** Kind of an asset: it decides which endpoints know it and how its price moves. */
 export type AssetFamily =
   | ('bitcoin' | 'ethereum' | 'utxo' | 'chain' | 'token' | 'meme')
   | ('stable' | 'staked' | 'gold' | 'fund' | 'stock')
 
-/** One asset of the sandbox's metrics API; `chain_id` (CAIP-2) and `address` stand on tokens with a contract. */
+/** Asset of the sandbox's metrics API; `chain_id` (CAIP-2) and `address` are set for tokens with a contract. */
 export interface WorldAsset {
   readonly id: string
   readonly symbol: string
@@ -23,7 +23,7 @@ export interface WorldAsset {
 }
 
 /**
- * Of each asset: id, name, family, born, first and recent price, supply; then a contract, on Ethereum unless a chain
+ * Row of an asset: id, name, family, born, first and recent price, supply; then a contract, on Ethereum unless a chain
  * stands before it, and a symbol that differs from the id: two of them are shared with another asset, as real listings
  * have it.
  */
@@ -45,5 +45,5 @@ export const worldAssets: readonly WorldAsset[] = (world.assets as Row[]).map(re
  */
 export const providerAssets: readonly WorldAsset[] = [...worldAssets, ...(provider.assets as Row[]).map(readRow)]
 
-/** The first second of a day, `YYYY-MM-DD`. */
+/** Converts a day, `YYYY-MM-DD`, to its first second. */
 export const dateAt = (text: string): number => Date.parse(text) / 1000

@@ -20,7 +20,7 @@ export interface AssetMarket {
 
 const year = 365.25 * day
 const genesis = Date.UTC(2009, 0, 3) / 1000
-/** Around when `WorldAsset.prices[1]` and `supply` hold. */
+/** Reference time at which `WorldAsset.prices[1]` and `supply` are true. */
 const reference = Date.UTC(2024, 5, 1) / 1000
 
 /** Turning points of the leading price, in years with fractions: enough for a history that has to look real. */
@@ -41,14 +41,15 @@ const walk: readonly (readonly [number, number])[] = [
   [37 * minute, 0.004],
 ]
 
-/** The natural logarithm of the long-run trend of the leading price. */
+/** Computes the natural logarithm of the long-run trend of the leading price. */
 function trend(at: number): number {
   const days = Math.max(1, (at - genesis) / day)
   return -39.144 + 5.82 * Math.log(days)
 }
 
 /**
- * The logarithm of the leading price before noise: between turning points, four-year waves around the trend after them.
+ * Builds the logarithm of the leading price before noise: between turning points, four-year waves around the trend
+ * after them.
  */
 function turningCurve(): Curve {
   let k = 0
@@ -70,7 +71,7 @@ function turningCurve(): Curve {
   }
 }
 
-/** How an asset's price follows the market's wave, and how much it moves by itself. */
+/** Movement of an asset's price: how it follows the market's wave, and how much it moves by itself. */
 const motion: Readonly<Record<AssetFamily, { readonly beta: number; readonly own: number }>> = {
   bitcoin: { beta: 1, own: 0 },
   ethereum: { beta: 1.1, own: 0.5 },
@@ -85,7 +86,7 @@ const motion: Readonly<Record<AssetFamily, { readonly beta: number; readonly own
   stock: { beta: 0.2, own: 0.3 },
 }
 
-/** A saturating walk from 0 at `from` to 1 at `to`, rising slowly after it. */
+/** Builds a saturating walk from 0 at `from` to 1 at `to`, rising slowly after it. */
 function adoption(from: number, to: number): Curve {
   const span = Math.max(year, to - from)
   return (at) => {
@@ -146,7 +147,7 @@ function supplyOf(asset: WorldAsset, born: number, seed: number): Curve {
 const markets = new Map<string, AssetMarket>()
 const byId = new Map(providerAssets.map((asset) => [asset.id, asset]))
 
-/** The market of an asset under a seed, made once; undefined for an unknown id. */
+/** Returns the market of an asset under a seed, made once; undefined for an unknown id. */
 export function marketOf(id: string, seed: number): AssetMarket | undefined {
   const key = `${seed}/${id}`
   const cached = markets.get(key)
@@ -174,7 +175,9 @@ export function marketOf(id: string, seed: number): AssetMarket | undefined {
 const chains: Readonly<Record<string, readonly number[]>> = world.blocks
 const wobblePeriod = 3 * day
 
-/** The height of the asset's chain as a whole number: rises with time, faster and slower by turns, never falls. */
+/**
+ * Builds the height of the asset's chain as a whole number: rises with time, faster and slower by turns, never falls.
+ */
 export function chainHeight(asset: string, seed: number): Curve {
   const [genesis = 1_500_000_000, spacing = 12] = chains[asset] ?? []
   const wobble = octave(hashText(`height/${asset}`, seed), wobblePeriod)
@@ -186,7 +189,7 @@ export function chainHeight(asset: string, seed: number): Curve {
   }
 }
 
-/** The coins of a chain that halves its reward of 50 every 210,000 blocks. */
+/** Computes the coins of a chain that halves its reward of 50 every 210,000 blocks. */
 function coinsMined(height: number): number {
   let coins = 0
   let reward = 50

@@ -3,7 +3,7 @@
  */
 export type Curve = (at: number) => number
 
-/** A 32-bit hash of the text, as an unsigned integer. */
+/** Computes a 32-bit hash of the text, as an unsigned integer. */
 export function hashText(text: string, seed = 0): number {
   let hash = (seed ^ 0x811c9dc5) | 0
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
@@ -18,15 +18,18 @@ export function mix(value: number): number {
   return (h ^ (h >>> 16)) >>> 0
 }
 
-/** A hash of a seed and a whole number beyond 32 bits; unsigned. */
+/** Computes a hash of a seed and a whole number beyond 32 bits; unsigned. */
 export function hashAt(seed: number, at: number): number {
   return mix(seed ^ mix((at | 0) ^ Math.imul(Math.floor(at / 0x1_0000_0000), 0x9e3779b1)))
 }
 
-/** The hash as a number in [0, 1). */
+/** Converts the hash to a number in [0, 1). */
 export const unit = (hash: number): number => hash / 0x1_0000_0000
 
-/** One octave of value noise: hashed knots every `period` seconds, smoothstep between; the last two knots are kept. */
+/**
+ * Builds one octave of value noise: hashed knots every `period` seconds, smoothstep between; the last two knots are
+ * kept.
+ */
 export function octave(seed: number, period: number): Curve {
   const phase = unit(mix(seed ^ 0x5bd1e995))
   const knot = (k: number): number => unit(hashAt(seed, k)) * 2 - 1
@@ -46,7 +49,7 @@ export function octave(seed: number, period: number): Curve {
   }
 }
 
-/** The weighted sum of octaves: `[period in seconds, weight]`. */
+/** Builds the weighted sum of octaves: `[period in seconds, weight]`. */
 export function octaves(seed: number, parts: readonly (readonly [number, number])[]): Curve {
   const curves = parts.map(([period], i) => octave(mix(seed + Math.imul(i + 1, 0x9e3779b1)), period))
   const weights = parts.map(([, weight]) => weight)

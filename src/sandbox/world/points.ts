@@ -7,7 +7,7 @@ import { familyOf } from './families.ts'
 import { type AssetMarket, marketOf } from './market.ts'
 import { type Curve, hashAt, hashText, mix, octave, unit } from './noise.ts'
 
-/** What identifies a series of the sandbox; dimensions that the endpoint does not take are null. */
+/** Identity of a series of the sandbox; dimensions that the endpoint does not take are null. */
 export interface WorldSeries {
   readonly endpoint: Endpoint
   readonly asset: string
@@ -18,18 +18,18 @@ export interface WorldSeries {
   readonly seed: number
 }
 
-/** One point of the truth: `body` are the keys beside `t`, in order; instants are whole Unix seconds. */
+/** Point of the truth: `body` are the keys next to `t`, in order; instants are whole Unix seconds. */
 interface WorldPoint {
   readonly t: number
   readonly body: PointBody
   readonly computedAt: number
-  /** From when the API shows it. */
+  /** Time from which the API shows it. */
   readonly visibleAt: number
   /** Set for an estimate, which may change: then the API shows no `computed_at`. */
   readonly revised?: true
 }
 
-/** What the points of one series are made from. */
+/** Inputs of the points of one series. */
 interface SeriesSource {
   readonly interval: Interval
   /** The first interval start of its history, Unix seconds. */
@@ -46,14 +46,16 @@ interface SeriesSource {
 const gapShare = 0.002
 const nullShare = 0.003
 
-/** The truth at `t`; undefined off the grid, before history, in a gap, or where the asset has no such metric. */
+/** Computes the truth at `t`; undefined off the grid, before history, in a gap, or if the asset has no such metric. */
 export function worldPoint(series: WorldSeries, t: number): WorldPoint | undefined {
   const source = sourceOf(series)
   if (!source || t < source.start || floor(t, source.interval) !== t) return undefined
   return pointAt(source, t, end(t, source.interval), Infinity)
 }
 
-/** The points of `[since, until)` that the API shows at `now`, ascending; the same ones as `worldPoint` gives. */
+/**
+ * Yields the points of `[since, until)` that the API shows at `now`, ascending; the same ones as `worldPoint` returns.
+ */
 export function* worldPoints(series: WorldSeries, since: number, until: number, now: number): Iterable<WorldPoint> {
   const source = sourceOf(series)
   if (!source) return
@@ -68,7 +70,7 @@ export function* worldPoints(series: WorldSeries, since: number, until: number, 
   }
 }
 
-/** The first interval start of the series; undefined where the asset has no such metric. */
+/** Computes the first interval start of the series; undefined if the asset has no such metric. */
 export const worldStart = (series: WorldSeries): number | undefined => sourceOf(series)?.start
 
 /** Whether the endpoint knows the asset at all. */
@@ -92,7 +94,7 @@ function pointAt(source: SeriesSource, t: number, close: number, now: number): W
 }
 
 /**
- * When an estimate is revised, in days after it was first told, and how far it may then still be from the last value.
+ * Revisions of an estimate, in days after it was first published, and how far it may then still be from the last value.
  */
 const estimates = [
   { from: 0, to: 0, off: 0.9 },
@@ -100,7 +102,10 @@ const estimates = [
   { from: 80, to: 100, off: 0 },
 ] as const
 
-/** What is told of a number so many seconds after it was first told: to a tenth, low at first more often than high. */
+/**
+ * Computes the published value of a number so many seconds after the first one: to a tenth, low at first more often
+ * than high.
+ */
 function estimateAt(body: PointBody, hash: number, age: number): PointBody {
   const { v } = body
   if (typeof v !== 'number') return body
@@ -155,10 +160,12 @@ function makeSource(series: WorldSeries): SeriesSource | undefined {
   }
 }
 
-/** Share of the activity and first day of each network; what is not listed is small and late. */
+/** Share of the activity and first day of each network; an unlisted one is small and late. */
 const networks = new Map((world.networks as [string, number, string][]).map(([name, ...facts]) => [name, facts]))
 
-/** Coins with a chain of their own live on the default network; only few of them are wrapped elsewhere. */
+/**
+ * Families with a chain of their own: their coins live on the default network; only few of them are wrapped elsewhere.
+ */
 const native = new Set(['bitcoin', 'utxo', 'chain'])
 
 function networkShare(name: string, { asset }: AssetMarket): number {
@@ -166,7 +173,7 @@ function networkShare(name: string, { asset }: AssetMarket): number {
   return name === 'eth' && native.has(asset.family) ? share * 25 : share
 }
 
-/** The part of the whole that belongs to the series' exchange or network; `aggregated` is the whole. */
+/** Computes the part of the whole that belongs to the series' exchange or network; `aggregated` is the whole. */
 function shareOf({ endpoint, exchange, network, seed }: WorldSeries, market: AssetMarket): Curve {
   let part = 1
   if (network !== null && network !== 'aggregated') {
@@ -190,7 +197,7 @@ function shiftOf({ exchange, seed }: WorldSeries, key: string): Curve {
   return (at) => 0.05 * wave(at)
 }
 
-/** The first day of an exchange or a network: exchanges open four months after one another. */
+/** Computes the first day of an exchange or a network: exchanges open four months after one another. */
 function placeStart({ endpoint, exchange, network }: WorldSeries): number {
   const opened = network === null || network === 'aggregated' ? 0 : dateAt(networks.get(network)?.[1] ?? '2024-01-01')
   if (exchange === null || exchange === 'aggregated') return opened
@@ -199,7 +206,8 @@ function placeStart({ endpoint, exchange, network }: WorldSeries): number {
 }
 
 /**
- * When a metric's points are computed: some seconds after the interval's end, or at a clock time some days after `t`.
+ * Time when a metric's points are computed: some seconds after the interval's end, or at a clock time some days after
+ * `t`.
  */
 interface Timing {
   readonly match: RegExp
@@ -237,20 +245,24 @@ const earlyLaunch = Date.UTC(2019, 2, 1) / 1000
 const firstLaunch = Date.UTC(2021, 0, 1) / 1000
 const launchSpan = 900
 
-/** The instant (Unix seconds) from which a metric is published; its earlier history was computed in one batch then. */
+/**
+ * Computes the instant (Unix seconds) from which a metric is published; its earlier history was computed in one batch
+ * then.
+ */
 export function launchOf(path: string): number {
   const hash = hashText(`launch/${path}`)
   if (early.test(path)) return earlyLaunch + (hash % 240) * day + 9 * hour
   return firstLaunch + (hash % launchSpan) * day + 9 * hour
 }
 
-/** From `(t, end of its interval, hash of the point)` to the whole second at which the point is computed. */
+/** Function from `(t, end of its interval, hash of the point)` to the whole second at which the point is computed. */
 type Publication = (t: number, close: number, hash: number) => number
 
 const lateShare = 0.01
 
 /**
- * The publication of a series; never before the interval's end nor before a clock time, about 1 % hours to days late.
+ * Builds the publication of a series; never before the interval's end nor before a clock time, about 1 % hours to days
+ * late.
  */
 export function publicationOf(path: string, interval: Interval, series: number): Publication {
   const timing = timings.find((row) => row.match.test(path)) ?? {

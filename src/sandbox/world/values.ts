@@ -4,10 +4,10 @@ import { type Family, type FamilyKind, familyOf } from './families.ts'
 import { type AssetMarket, chainHeight } from './market.ts'
 import { type Curve, hashAt, hashText, octaves, unit } from './noise.ts'
 
-/** A number, or null where it cannot be said, for the interval `[t, close)`. */
+/** Function to a number, or null if there is none, for the interval `[t, close)`. */
 type Scalar = (t: number, close: number) => number | null
 
-/** What a scalar is made from. */
+/** Inputs of a scalar. */
 interface Ground {
   readonly family: Family
   readonly market: AssetMarket
@@ -31,7 +31,7 @@ const swings: readonly (readonly [number, number])[] = [
   [0.9 * hour, 0.04],
 ]
 
-/** The noise of a key, with the part of the market's mood that the family takes. */
+/** Builds the noise of a key, with the part of the market's mood that the family takes. */
 function swing({ family, market, seed, key, shift }: Ground): Curve {
   const noise = octaves(hashText(key, seed), swings)
   const mood = family.mood ?? 0
@@ -41,13 +41,13 @@ function swing({ family, market, seed, key, shift }: Ground): Curve {
 }
 
 const weekdays = [0.97, 1.04, 1.05, 1.06, 1.04, 0.95, 0.89] as const
-/** 1970-01-01 was a Thursday; the list starts there. */
+/** Computes the season of the week and the day. 1970-01-01 was a Thursday; the list starts there. */
 const season = (at: number, length: number): number => {
   const ofWeek = length <= day ? (weekdays[Math.floor(at / day) % 7] as number) : 1
   return length < day ? ofWeek * (1 + 0.15 * Math.sin(((at % day) / day - 0.4) * 2 * Math.PI)) : ofWeek
 }
 
-/** `(length / day) ^ power`, remembered for the last length. */
+/** Computes `(length / day) ^ power`, remembered for the last length. */
 function lengthFactor(power: number): (length: number) => number {
   let last = day
   let factor = 1
@@ -82,7 +82,7 @@ interface Parts extends AssetMarket {
   readonly lead: Curve
   /** Blocks in an interval `[t, close)`. */
   readonly blocks: (t: number, close: number) => number
-  /** The factor for an interval of so many seconds, 1 for a day. */
+  /** Computes the factor for an interval of so many seconds, 1 for a day. */
   readonly ofLength: (length: number) => number
   /** The place of a value in a band whose ends are 0 and 1. */
   readonly inBand: (at: number) => number
@@ -119,11 +119,11 @@ function partsOf(ground: Ground): Parts {
 /** The value of a kind for the interval `[t, close)`; null if it has none. */
 type KindValue = (parts: Parts, t: number, close: number) => number | null
 
-/** What a coin of the leading asset cost around 2024, in USD. */
+/** Price of a coin of the leading asset around 2024, in USD. */
 const leadingRecent = 62_000
 const logistic = (x: number): number => 1 / (1 + Math.exp(-x))
 
-/** What flows in an interval of something of this size. */
+/** Computes the flow in an interval for something of this size. */
 function flowOf(size: Curve, { level, share, wave, ofLength }: Parts, t: number, close: number): number {
   const at = (t + close) / 2
   const amount = size(at) * level * share(at) * wave(at)
@@ -158,8 +158,8 @@ const plainKinds: { readonly [K in FamilyKind]?: KindValue } = {
 }
 
 /**
- * The scalar of a family over its ground; amounts in coins become USD by the price at the interval's end. Coins and USD
- * have the digits of money; ratios and shares have all those of a double, as what is divided has.
+ * Builds the scalar of a family over its ground; amounts in coins become USD by the price at the interval's end. Coins
+ * and USD have the digits of money; ratios and shares have all those of a double, as a quotient has.
  */
 function scalarOf(ground: Ground): Scalar {
   const { family, usd } = ground
@@ -196,15 +196,15 @@ function blockBytes(ground: Ground, { blocks }: Parts): Scalar {
   return (t, close) => Math.round(blocks(t, close) * (size(t, close) ?? 0))
 }
 
-/** An amount of coins: eight decimals, the parts that most chains count in. */
+/** Rounds an amount of coins to eight decimals, the parts that most chains count in. */
 const coinDigits = (amount: number): number => (Math.abs(amount) < 9e7 ? Math.round(amount * 1e8) / 1e8 : amount)
 
-/** An amount or a price in USD: cents, and eight digits of what costs less than a dollar. */
+/** Rounds an amount or a price in USD: cents, and eight digits below a dollar. */
 function usdDigits(amount: number): number {
   return Math.abs(amount) < 1 ? Number(amount.toPrecision(8)) : Math.round(amount * 100) / 100
 }
 
-/** The keys of a point beside `t`, in order. */
+/** Keys of a point next to `t`, in order. */
 export type PointBody = Readonly<Record<string, unknown>>
 
 /** The body of the interval `[t, close)`. */
@@ -214,7 +214,7 @@ const noShare = (): number => 1
 /** About 0.4 % of the leaves of nested values are null. */
 const nullLeaves = 0.004
 
-/** The bodies of a series: a scalar in `v`, or what its family nests. */
+/** Builds the bodies of a series: a scalar in `v`, or what its family nests. */
 export function bodiesOf(ground: Ground): Bodies {
   const { family } = ground
   if (family.kind === 'heatmap') return heatmap(ground)
@@ -224,7 +224,7 @@ export function bodiesOf(ground: Ground): Bodies {
   return (t, close) => ({ v: scalar(t, close) })
 }
 
-/** The body that a null point of this series has. */
+/** Builds the body of a null point of this series. */
 export function nullBody(body: PointBody): PointBody {
   const [key] = Object.keys(body)
   return key === 'o' ? { o: null } : { v: null }
@@ -234,7 +234,7 @@ const partKey = (key: string, part: string): string => `${key}/${part}`
 
 const summed = new Set(['stock', 'flow', 'coins', 'coinFlow', 'difference'])
 
-/** An object of named numbers: parts of a whole, shares that sum to a total, or a value each. */
+/** Builds an object of named numbers: parts of a whole, shares that sum to a total, or a value each. */
 function nested(ground: Ground, form: 'o' | 'v', names: readonly string[]): Bodies {
   const { family, seed, key } = ground
   const weights = names.map((_, i) => Math.pow(0.72, i))
@@ -259,7 +259,7 @@ function nested(ground: Ground, form: 'o' | 'v', names: readonly string[]): Bodi
   }
 }
 
-/** One component of a metric that is the difference of two others. */
+/** Builds one component of a metric that is the difference of two others. */
 function difference(ground: Ground, [plus, minus]: readonly [string, string], name: string): Scalar {
   const [more, less] = [plus, minus].map((path) => {
     const key = partKey(`${path}/${ground.market.asset.id}`, name)
@@ -279,7 +279,7 @@ const gridStep = 0.12
 const below = 17
 const above = 6
 
-/** Supply by cost basis: price levels and the coins at each, two lists beside `t`. */
+/** Builds the supply by cost basis: price levels and the coins at each, two lists next to `t`. */
 function heatmap({ family, market, seed, key }: Ground): Bodies {
   const bump = octaves(hashText(key, seed), [
     [300 * day, 0.6],
@@ -304,7 +304,7 @@ function heatmap({ family, market, seed, key }: Ground): Bodies {
 
 const quantileCount = 100
 
-/** The realized prices below which 1 %, 2 % … 100 % of the supply were last moved: a rising list in `v`. */
+/** Builds the realized prices below which 1 %, 2 % … 100 % of the supply were last moved: a rising list in `v`. */
 function quantiles({ market, seed, key }: Ground): Bodies {
   const spread = octaves(hashText(key, seed), [
     [250 * day, 0.3],

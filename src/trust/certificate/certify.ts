@@ -41,7 +41,7 @@ interface CertifyInput {
   readonly key: NoteKey
   /** A query over the rows of the result, the table `result`. */
   readonly figure?: string | undefined
-  /** Heads that were kept elsewhere: the certificate leads from them to its own. */
+  /** Heads that were kept elsewhere: the certificate leads from them to its head. */
   readonly since: readonly KeptHead[]
   readonly deps: CommitDeps
   /** Runs the query again without parts of the future; undefined: only its plan is read. */
@@ -141,7 +141,7 @@ interface StampSummary {
   /** Digest of the note's file. */
   readonly sha256: string
   readonly version: number
-  /** When the result was stamped, microseconds. */
+  /** Time when the result was stamped, microseconds. */
   readonly at: number
   /** Digest of the result file. */
   readonly digest: string
@@ -263,7 +263,7 @@ export async function certify({
       named_in: preregistered.find((one) => one.sha256 === sha256(query))?.version ?? null,
     },
     rules: { lines: rulesLines(rules), text: textsOf(rules, reads.metrics) },
-    // Null: nobody knows which.
+    // Null: unknown.
     reads: {
       complete: reads.complete,
       metrics: [...reads.metrics].toSorted(),
@@ -289,8 +289,8 @@ export async function certify({
 }
 
 /**
- * A certificate as a file: one JSON object, a key a line, whose last key is its signature: a signed note over the
- * SHA-256 of all bytes before that key. No byte of it is free.
+ * Formats a certificate as a file: one JSON object, a key a line, whose last key is its signature: a signed note over
+ * the SHA-256 of all bytes before that key. No byte of it is free.
  */
 function signCertificate(certificate: object, key: NoteKey): string {
   const lines = Object.entries(certificate).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)
@@ -299,7 +299,9 @@ function signCertificate(certificate: object, key: NoteKey): string {
   return `${body},\n"signature": ${JSON.stringify(signedText(note))}\n}\n`
 }
 
-/** The text of every view and macro that the query names, as its stamp keeps them, by name; they name no others. */
+/**
+ * Reads the text of every view and macro that the query names, as its stamp keeps them, by name; they name no others.
+ */
 async function viewsOf(
   session: Engine,
   root: string,
@@ -316,7 +318,7 @@ async function viewsOf(
   )
 }
 
-/** Look-ahead verdict of the query, from trials (`tried`) or from its plan alone. */
+/** Computes the look-ahead verdict of the query, from trials (`tried`) or from its plan alone. */
 async function verdictOf(
   session: Engine,
   sql: string | undefined,
@@ -328,7 +330,7 @@ async function verdictOf(
   return { verdict, tested: tried?.cutoffs ?? 0, reasons: found?.chain ?? [], unproved: found?.unproved ?? null }
 }
 
-/** How many points of the metrics that it reads are known by which basis. */
+/** Counts the points of the metrics that it reads, by basis. */
 async function basisOf(session: Engine, { metrics }: QueryReads): Promise<Readonly<Record<string, number>>> {
   const rows =
     `SELECT basis, count(*) AS n FROM points WHERE metric IN (SELECT unnest(${quoteList([...metrics])})) GROUP ` +
@@ -337,7 +339,9 @@ async function basisOf(session: Engine, { metrics }: QueryReads): Promise<Readon
   return Object.fromEntries(found.map(({ basis, n }) => [basis, Number(n)]))
 }
 
-/** Columns and digests of a result, and the figure over its rows: a query of one row, every value as text. */
+/**
+ * Computes columns and digests of a result, and the statistic over its rows: a query of one row, every value as text.
+ */
 async function resultOf(
   path: string,
   digests: ResultDigests,
@@ -357,7 +361,8 @@ async function resultOf(
 }
 
 /**
- * Why a statistic does not read the table `result` and nothing else; undefined if it does. Both checkers judge alike.
+ * Explains why a statistic does not read the table `result` and nothing else; undefined if it does. Both checkers judge
+ * alike.
  */
 async function otherRead(engine: Engine, sql: string): Promise<string | undefined> {
   const trees = await treeOf(engine, sql)

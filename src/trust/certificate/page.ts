@@ -8,7 +8,8 @@ pre{overflow:auto;padding:.75rem;border:1px solid #8884;border-radius:.4rem}th,t
 td,pre,li{overflow-wrap:anywhere}.verdict{font-size:1.25rem}@media(max-width:40rem){th,td{display:block;padding:.1rem 0}}`
 
 /**
- * A page without anything from elsewhere that tells a certificate: what was asked, when what was known, who vouches.
+ * Builds a page, with nothing from elsewhere, that shows a certificate: the query, when what was known, and who
+ * vouches.
  */
 export function certificatePage(certificate: Certificate): string {
   const { query, knowledge, views, result, verdict, leaf, live, figure, preregistered, made_by, head } = certificate

@@ -21,8 +21,8 @@ export interface QueryReads {
 type Node = Readonly<Record<string, unknown>>
 
 /**
- * Asks the engine for the plan of a SELECT: a filter that reached a scan holds of every row that it reads. `files` are
- * the live files of the version that it reads.
+ * Reads from the engine's plan of a SELECT which rows it reads: a filter that reached a scan is true of every row.
+ * `files` are the live files of the version that it reads.
  */
 export async function readsOf(
   engine: Engine,
@@ -65,24 +65,24 @@ export async function readsOf(
   return { lists, metrics, ownTables, complete: true }
 }
 
-/** Metrics whose points a file holds; none for a file of another table. */
+/** Lists the metrics whose points a file contains; none for a file of another table. */
 function metricsOf(file: StoredFile): readonly string[] {
   return file.table === 'points' || file.table === 'redated' ? sharesOf(file).map(({ metric }) => metric) : []
 }
 
 /**
- * Names of the live lists that may hold points of a metric: recent files hold several metrics, `redated` earlier dates.
+ * Names the live lists that may contain points of a metric: recent files have several metrics, `redated` earlier dates.
  */
 function listsOfMetric(metric: string): readonly string[] {
   return ['points', 'redated'].flatMap((table) => [listName({ table, metric }), listName({ table, metric: null })])
 }
 
-/** The path of a file relative to the lake, by the folders that a lake has. */
+/** Returns the path of a file relative to the lake, by the folders that a lake has. */
 function lakePath(path: string): string {
   return path.slice(Math.max(...ownFolders.map((place) => path.lastIndexOf(`/${place}/`))) + 1)
 }
 
-/** The texts to which the filters of a scan hold a column; null where it may be any. */
+/** Lists the texts to which the filters of a scan restrict a column; null if it may be any. */
 function boundOf(scan: Node, column: string): ReadonlySet<string> | null {
   const names = scan['names'] as readonly string[]
   const columns = scan['column_indexes'] as readonly { index?: number }[]
@@ -92,7 +92,7 @@ function boundOf(scan: Node, column: string): ReadonlySet<string> | null {
   return texts === undefined ? null : new Set(texts)
 }
 
-/** The texts that a filter lets pass; undefined where it may be any. */
+/** Lists the texts that a filter lets pass; undefined if it may be any. */
 function textsOf(filter: Node): readonly string[] | undefined {
   const { filter_type: type, child_filter: child, child_filters: children } = filter
   if (type === 'OPTIONAL_FILTER') return textsOf(child as Node)

@@ -30,7 +30,8 @@ export interface FeatureChecked extends FeatureComparison {
 }
 
 /**
- * Computes what is stored of features again, each with what the lake held when it first was, and compares bit for bit.
+ * Recomputes stored values of features, each with what the lake had when it was first stored, and compares them bit for
+ * bit.
  */
 export async function checkFeatures(
   root: string,
@@ -44,7 +45,7 @@ export async function checkFeatures(
     const name = `${featurePrefix}${key}`
     if (names.length > 0 && !names.includes(key) && !names.includes(name)) continue
     for (const [at, feature] of keptFeature.parse(value).versions.entries()) {
-      // What read versions of other features that joins take no more cannot be had again.
+      // Values that read versions of other features which joins no longer use cannot be computed again.
       if (!isDeepStrictEqual(feature.reads, featuresIn(ledger, feature.sql))) continue
       const points = `points WHERE metric = ${quote(name)} AND network = ${quote(`v${at + 1}`)}`
       const found = await comparePoints(session, feature, points, storedWeekStart(ledger), { folder: root, ...within })
@@ -54,7 +55,7 @@ export async function checkFeatures(
   return checked
 }
 
-/** Points that are computed differently now. */
+/** Finds points that are computed differently now. */
 async function comparePoints(
   session: Engine,
   feature: FeatureVersion,

@@ -38,12 +38,12 @@ type KeptFeature = Readonly<ReturnType<typeof keptFeature.parse>>
 interface FeaturesInput {
   readonly root: string
   readonly catalogue: Catalogue
-  /** All where none is named. */
+  /** Names of the features; all if none is named. */
   readonly names: readonly string[]
   readonly within: Pick<RunDeps, 'signal' | 'sleep'>
 }
 
-/** How a feature stands. */
+/** State of a feature. */
 export interface FeatureTold {
   /** Path of the series, `feature/NAME`. */
   readonly name: string
@@ -85,9 +85,7 @@ interface KnownFeature {
   readonly missed: Unrequested | null
 }
 
-/**
- * Computes what is due of the declared features, one after the other; what is wrong with one leaves the others alone.
- */
+/** Computes the due values of the declared features, one after the other; an error in one leaves the others alone. */
 export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
   return await withLake({ root: input.root, name: 'features', lock: 'import' }, deps, async (run) => {
     const all = chooseFeatures(input.catalogue, input.names)
@@ -116,7 +114,10 @@ export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
   })
 }
 
-/** A feature that reads user data which this lake has not imported yet: it waits, and is no mistake. */
+/**
+ * Reports a feature that reads user data which this lake has not imported yet: it waits, and is no mistake. Null for
+ * any other feature.
+ */
 function waitForImport(ledger: Ledger, feature: KnownFeature): FeatureTold | null {
   const named = feature.feature.sql.match(new RegExp(`\\b${ownPrefix}[\\w/]+`, 'g')) ?? []
   const imported = ownRows(ledger)
@@ -169,7 +170,7 @@ function verdictOf({ name, status, reason, waits_for }: FeatureTold): LakeError 
   return new LakeError('incomplete', { subject: `${name} is undecided`, got, next: 'mend it, then pitlake features' })
 }
 
-/** The features that are named, each behind those that it reads. */
+/** Chooses the features that are named, each after those that it reads. */
 function chooseFeatures(
   { features }: Catalogue,
   names: readonly string[],
@@ -192,7 +193,8 @@ function chooseFeatures(
 }
 
 /**
- * Features that a feature reads, directly or not, each with the way there. It is among them if a ring leads back to it.
+ * Finds the features that a feature reads, directly or not, each with the way there. The feature itself is among them
+ * if a ring leads back to it.
  */
 function dependenciesOf(
   features: ReadonlyMap<string, Placed<DeclaredFeature>>,
@@ -228,7 +230,8 @@ function loadFeature(ledger: Ledger, name: string, feature: DeclaredFeature): Kn
 }
 
 /**
- * Series that a version lacked because they were not requested, and that have points by now; null if there are none.
+ * Finds series that a version lacked because they were not requested, and that have points by now; null if there are
+ * none.
  */
 function findMissedSeries(ledger: Ledger, version: FeatureVersion | undefined): Unrequested | null {
   const { through = null, without = [] } = version ?? {}
@@ -253,14 +256,14 @@ function findMissedSeries(ledger: Ledger, version: FeatureVersion | undefined): 
   return without.find(isMissed) ?? null
 }
 
-/** First timestamp of the grid of a new version. */
+/** Computes the first timestamp of the grid of a new version. */
 function firstTimestamp(ledger: Ledger, { since, grid }: DeclaredFeature): Instant {
   const read = [...storedSeries(ledger).values()].filter(({ metric }) => !metric.startsWith(featurePrefix))
   const begins = since ?? read.reduce((least, { first_t }) => Math.min(least, first_t ?? least), Infinity)
   return Number.isFinite(begins) ? ceil(begins, grid, storedWeekStart(ledger)) : 0
 }
 
-/** The version as the series are told apart by it. */
+/** Formats the version by which the series are distinguished. */
 const numberOf = ({ at }: KnownFeature): string => `v${at + 1}`
 
 /** Whether joins take this version already, or it has no value yet. */
@@ -279,7 +282,7 @@ const bare = ({ path, at, current, missed }: KnownFeature): FeatureTold => ({
   recomputed_for: missed && `${missed.metric}${missed.asset === null ? '' : ` ${missed.asset}`}`,
 })
 
-/** Computes what is due of one feature, if it looks nowhere ahead; again where another commit came in between. */
+/** Computes the due values of one feature, if it does not look ahead; again if another commit came in between. */
 async function computeFeature(job: Job, feature: KnownFeature): Promise<FeatureTold> {
   const { run, deps, catalogue, root, within } = job
   for (let tries = 0; tries < 5; tries++) {
@@ -303,7 +306,7 @@ async function computeFeature(job: Job, feature: KnownFeature): Promise<FeatureT
   throw new LakeError('busy', { subject: feature.path, got: 'a lake that others change', next: 'pitlake features' })
 }
 
-/** Own data that says itself when it was known: no rule tells for what to wait. */
+/** Lists user metrics that carry the time when they were known: no rule shows what to wait for. */
 function datedUserMetrics(ledger: Ledger): string[] {
   return [...ownRows(ledger)].flatMap(([path, { mapping }]) => {
     const isDated = mapping.available_at ?? mapping.vintage ?? mapping.available === exportRule
@@ -315,13 +318,13 @@ function dueOf({ current, path }: KnownFeature, now: Instant, ledger: Ledger): D
   const { grid, latency, first, through } = current
   const weekStart = storedWeekStart(ledger)
   const seriesIds = [...storedSeries(ledger).values()].flatMap(({ id, metric }) => (metric === path ? [id] : []))
-  // What was lost with a file is computed again.
+  // Values that were lost with a file are computed again.
   const from = through === null || storedLosses(ledger, seriesIds).size > 0 ? first : step(through, grid, 1)
   return { feature: current, from, to: floor(now - latency, grid, weekStart), weekStart }
 }
 
 /**
- * Whether a feature may be computed. One that was accepted stays so: whether its plan proves it is seen at each run.
+ * Judges whether a feature may be computed. One that was accepted stays so: each run checks whether its plan proves it.
  */
 async function judge(session: Engine, feature: KnownFeature, due: Due, run: RunDeps): Promise<FeatureTold> {
   const { current } = feature
@@ -389,7 +392,7 @@ async function commitValues(job: Job, knownFeature: KnownFeature, session: Engin
     const givenFiles = { format: 'table', relation, files: [], columns: await columnsOf(engine, relation) } as const
     return { rows: await readRows(engine, givenFiles, mapping, due.weekStart), row, renewed: true }
   })
-  // After a loss of files they were computed anew.
+  // After a loss of files the values were recomputed.
   if (done && done.violations > 0)
     throw new LakeError('integrity', { subject: `stored values of ${path} differ`, next: 'pitlake violations list' })
   return done && { until: formatInstant(through), rows_added: version.points_added }

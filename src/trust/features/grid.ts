@@ -15,9 +15,9 @@ import { instantSql } from '../../query/views/template.ts'
 const name = 'grid'
 
 /**
- * Lets a session read the grid of a feature, up to an instant. No row is there before its own: how far it goes tells of
- * the future, too. Of the features the session sees those alone that the query names: what is computed tells nothing of
- * when others were.
+ * Lets a session read the grid of a feature, up to an instant. No row is visible before its own instant: how far the
+ * grid goes reveals the future, too. The session sees only the features that the query names: computed values reveal
+ * nothing of when others were computed.
  */
 export async function bringGrid(session: Engine, feature: FeatureVersion, last: Instant): Promise<void> {
   const { sql, grid, first, assets } = feature
@@ -48,8 +48,8 @@ export async function bringGrid(session: Engine, feature: FeatureVersion, last: 
 const anyFeature = new RegExp(`\\b${featurePrefix}[\\w/]+`, 'g')
 
 /**
- * A query as a proof reads it from its plan: in the place of the grid, rows that are known at their instant, as points
- * are, whatever they are. It stands on a line of its own. Undefined where the query names no grid of ours.
+ * Rewrites a query as a proof reads it from its plan: in the place of the grid, rows that are known at their instant,
+ * as points are, whatever they are. It stands on a line of its own. Undefined if the query names no grid of ours.
  */
 export async function plannedOver(session: Engine, { sql, assets }: FeatureVersion): Promise<string | undefined> {
   const tree = await parsedSql(session, sql)
@@ -58,18 +58,18 @@ export async function plannedOver(session: Engine, { sql, assets }: FeatureVersi
   return scriptAsSelect(`CREATE TEMP TABLE ${name} AS SELECT ${assetSql}available_at AS ts FROM vintages;\n${sql}`)?.sql
 }
 
-/** Whether the plan of a feature proves, on this lake, that it looks nowhere ahead, and what stands in the way. */
+/** Argues from the plan of a feature, on this lake, that it does not look ahead, or finds the obstacle. */
 export async function arguedOf(session: Engine, feature: FeatureVersion): Promise<PlanArgument> {
   const sql = (await plannedOver(session, feature)) ?? feature.sql
   return await argueFromPlan(session, { sql, ts: 'ts', labels: [] })
 }
 
-/** The features that a query names, or parts of whose values it does. */
+/** Lists the features that a query names, or parts of whose values it does. */
 export function namedFeatures(sql: string): ReadonlySet<string> {
   return new Set((sql.match(anyFeature) ?? []).map((path) => path.slice(featurePrefix.length)))
 }
 
-/** The features of the lake that a query names, with the version of each that joins read. */
+/** Lists the features of the lake that a query names, with the version of each that joins read. */
 export function featuresIn(index: Index, sql: string): Readonly<Record<string, string>> {
   const named = namedFeatures(sql)
   const all = storedStates(index, featurePrefix, shape({})).filter(({ key }) => named.has(key))

@@ -51,15 +51,15 @@ export interface FeatureValues {
 const table = 'feature_values'
 const keys = ['asset', 'currency', 'exchange']
 
-/** The key that SQL takes a column for, whatever the case of its name. */
+/** Returns the key that SQL takes a column for, whatever the case of its name. */
 function keyOfColumn(column: string): string | undefined {
   return keys.find((key) => isSameName(key, column))
 }
 
 /**
- * Puts the values that are due into a table of the session, which may stand in an earlier state of knowledge. Each is
- * what the query gives when nothing after its own instant is known. Where the plan proves that nothing later matters
- * one run tells them all; else there is one for each instant.
+ * Computes the due values into a table of the session, which may have an earlier state of knowledge. Each is the result
+ * of the query if nothing after its own instant is known. If the plan proves that nothing later matters one run
+ * computes them all; else there is one for each instant.
  */
 export async function valuesOf(
   session: Engine,
@@ -122,7 +122,7 @@ export async function readFeatureQuery(session: Engine, sql: string, run: RunDep
   return ready
 }
 
-/** Which columns are the value: `v` or `value`, else all that is no key. */
+/** Finds the columns of the value: `v` or `value`, else all that is no key. */
 function valueColumns(names: readonly string[]): readonly string[] {
   const rest = names.filter((name) => !isSameName(name, 'ts') && keyOfColumn(name) === undefined)
   const [named] = ['v', 'value'].flatMap((candidate) => rest.find((name) => isSameName(name, candidate)) ?? [])
@@ -130,7 +130,7 @@ function valueColumns(names: readonly string[]): readonly string[] {
   return named === undefined ? rest : [named]
 }
 
-/** A value as it is stored: what is no number is null. */
+/** Builds the SQL of a value as it is stored: null if it is no number. */
 function storedValueSql(column: string, type: string): string {
   if (type === 'BOOLEAN') return `CAST(${column} AS INTEGER)`
   return /^(?:DOUBLE|FLOAT)$/.test(type) ? `CASE WHEN isfinite(${column}) THEN ${column} END` : column
@@ -143,7 +143,7 @@ const patience = 2 * day
 interface WaitingPoint {
   readonly at: Instant
   readonly metric: string
-  /** Null where nothing of the metric is resolved. */
+  /** Asset; null if nothing of the metric is resolved. */
   readonly asset: string | null
 }
 
@@ -152,7 +152,7 @@ const resolved = `state IN ('covered', 'empty', 'unsupported')`
 
 /** The series that a feature reads, by the words of its query. */
 interface SeriesRead {
-  /** The metrics that it names; none where it reads those of all points. */
+  /** Metrics that it names; none if it reads those of all points. */
   readonly named: readonly string[]
   /** SQL of which rows of `coverage` and `series` it reads, whatever their asset. */
   readonly isRead: string
@@ -160,7 +160,7 @@ interface SeriesRead {
   readonly isNamed: string
 }
 
-/** Series that a feature reads, without `dated`: user data that state when they were known. */
+/** Lists the series that a feature reads, without `dated`: user data that state when they were known. */
 async function findSeriesRead(
   session: Engine,
   { sql, assets = [] }: FeatureVersion,
@@ -181,8 +181,8 @@ async function findSeriesRead(
 }
 
 /**
- * The first instant of the grid at which something that a feature reads has not been requested and resolved; null for
- * none.
+ * Finds the first instant of the grid at which something that a feature reads has not been requested and resolved; null
+ * for none.
  */
 export async function waitsFor(
   session: Engine,
@@ -239,7 +239,9 @@ type SeriesHole = {
   readonly asset: string
 }
 
-/** Series that a feature reads and that were not requested, each with the time from which on it is resolved. */
+/**
+ * Lists the series that a feature reads and that were not requested, each with the time from which on it is resolved.
+ */
 export async function unrequestedBy(
   session: Engine,
   feature: FeatureVersion,

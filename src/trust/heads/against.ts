@@ -43,7 +43,7 @@ const datingColumns: readonly string[] = ['available_at', 'basis', 'available_ru
 
 /**
  * Compares the contents of a lake with a copy of an earlier version. Merging replaces files: the rows of the replaced
- * ones must stand in the files that came instead. The log of the copy must be the beginning of the lake's.
+ * ones must be in the files that replaced them. The log of the copy must be the beginning of the lake's.
  */
 export async function compareCopy(ledger: Ledger, copyRoot: string): Promise<CopyComparison> {
   using copy = await Ledger.inMemory(copyRoot)
@@ -71,14 +71,15 @@ export async function compareCopy(ledger: Ledger, copyRoot: string): Promise<Cop
   return { version, files: then.length - goneFiles.length, dates, compared }
 }
 
-/** A file as a live list names it. */
+/** Names a file as a live list does. */
 const nameOf = ({ table, path, sha256, label }: StoredFile): string => JSON.stringify([table, path, sha256, label])
 
 /** A table, or the points of a metric. */
 type Part = Pick<ComparedRows, 'table' | 'metric'>
 
 /**
- * Tables and metrics of files whose rows can be compared: points and the registry; other files have no rows of time.
+ * Lists tables and metrics of files whose rows can be compared: points and the registry; other files have no rows of
+ * time.
  */
 function partsOf(files: readonly StoredFile[]): Part[] {
   const parts = files.flatMap((file): Part[] => {

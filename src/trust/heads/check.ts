@@ -35,7 +35,7 @@ export interface HeadCheck {
 
 /**
  * Compares a lake with a head that was kept elsewhere: log, journal, live lists and the bytes of its files
- * (docs/explanation/proof.md). `first` is between which versions the first lies that is not as the head knew it.
+ * (docs/explanation/proof.md). `first` is the range of versions with the first difference from the head.
  */
 export async function checkHead(
   ledger: Ledger,
@@ -72,7 +72,7 @@ export async function checkHead(
   return is('extends', `the lake extends the head: ${head.size} entries stand, ${size - head.size} came since`)
 }
 
-/** The first entry of the journal that is not the one whose leaf the log holds. */
+/** Finds the first entry of the journal whose leaf is not the one in the log. */
 async function exchangedEntry(ledger: Ledger, log: readonly LogLeaf[]): Promise<number | undefined> {
   const { version: newest } = ledger.head()
   const leaves = new Map(log.map((leaf) => [leaf.version, leaf]))
@@ -84,7 +84,7 @@ async function exchangedEntry(ledger: Ledger, log: readonly LogLeaf[]): Promise<
   return undefined
 }
 
-/** Between which versions a history leaves that of a head: heads of it that the lake keeps narrow it down. */
+/** Finds the versions between which a history leaves that of a head: stored heads of that history narrow it down. */
 async function narrowDifference(
   root: string,
   leaves: readonly string[],

@@ -25,7 +25,7 @@ import { headFile, inLake, places } from '../../lake/store/layout.ts'
 
 const logShape = shape({ number: wholeNumber, origin: text, size: wholeNumber, root: text })
 
-/** A log that was begun anew, and the head at which the log before it was left. */
+/** Log that was begun anew, and the head at which the log before it was left. */
 interface LogStart {
   /** Number of the log, from 2. */
   readonly number: number
@@ -35,18 +35,18 @@ interface LogStart {
   readonly root: string
 }
 
-/** Start of the log; undefined for the first log of a lake. */
+/** Reads the start of the log; undefined for the first log of a lake. */
 export function storedLog(ledger: Ledger): LogStart | undefined {
   const value = storedState(ledger, 'log')
   return value === undefined ? undefined : checkedValue(logShape, value, 'log')
 }
 
-/** The name of a lake's log; a head names it, and so do its keys unless they are named otherwise. */
+/** Returns the name of a lake's log; a head names it, and so do its keys unless they have another name. */
 export function originOf(lake: string, number = 1): string {
   return `pitlake/${lake}${number === 1 ? '' : `/${number}`}`
 }
 
-/** The head of the log as the lake stands. */
+/** Computes the head of the log of the lake's current state. */
 export function headOf(ledger: Ledger): Checkpoint {
   const { lake } = ledger.head()
   const leaves = logHashes(ledger)
@@ -55,7 +55,7 @@ export function headOf(ledger: Ledger): Checkpoint {
   throw usage(`lake ${ledger.root}`, { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
 }
 
-/** The head as a note, signed where there is a key that signs. */
+/** Formats the head as a note, signed if there is a secret key. */
 export function headNote(head: Checkpoint, key: NoteKey | undefined): SignedNote {
   const text = checkpointText(head)
   return key?.secret ? signedNote(key, text) : { text, signatures: [] }
@@ -82,10 +82,10 @@ export function keptHead(file: string): KeptHead | undefined {
   return note && head && { note, head }
 }
 
-/** Where the time stamp of a head of so many entries is kept. */
+/** Returns the file of the time stamp of a head with so many entries. */
 const timeStampFile = (size: number): string => headFile(size).replace(/txt$/, 'tsr')
 
-/** The heads that the lake keeps, ascending, each with its time stamp (RFC 3161), if it has one. */
+/** Reads the stored heads of the lake, ascending, each with its time stamp (RFC 3161), if it has one. */
 export async function storedHeads(root: string): Promise<StoredHead[]> {
   const names = (await namesIn(inLake(root, places.heads))).filter((name) => /^\d+\.txt$/.test(name)).toSorted()
   const files = names.map(async (name) => {
@@ -127,8 +127,8 @@ export interface AttachedFile {
 }
 
 /**
- * Attaches what others say of a head that the lake keeps: lines of signatures, or beside it a time stamp (RFC 3161) of
- * its text or of its file as it was printed; `check` is the command that proves that one.
+ * Attaches third-party evidence to a stored head: lines of signatures, or a time stamp (RFC 3161) of its text or of its
+ * file as it was printed, stored next to it; `check` is the command that proves the time stamp.
  */
 export async function attach(ledger: Ledger, file: string, deps: HeadDeps): Promise<AttachedFile> {
   const { root } = ledger
@@ -164,7 +164,7 @@ export const lostKeyAdvice =
   'put the file back from a backup; a new key (pitlake keygen) begins a new line of trust, and everyone who ' +
   'checks heads of this lake needs its public half'
 
-/** A key from its text, or from the file of that name. */
+/** Reads a key from its text, or from the file of that name. */
 export async function keyFrom(keyText: string, file: string): Promise<NoteKey> {
   const key = readKey(keyText) ?? readKey((await textOf(file)) ?? '')
   if (key !== undefined) return key

@@ -25,10 +25,10 @@ async function note(ledger: Ledger, path: string, value: string | null, deps: He
   await notePassing(ledger, runName(deps, 'head'), path, { at: Math.floor(deps.nowMicros()), value }, deps.disk)
 }
 
-/** SHA-256 of each file below `heads/` that this lake stored, by its path. */
+/** Reads the SHA-256 of each file below `heads/` that this lake stored, by its path. */
 export function recordedHeadFiles(ledger: Ledger): ReadonlyMap<string, string> {
   const recorded = new Map<string, string>()
-  // The facts of a pulled lake are a third party's: only names that this program gives are looked at.
+  // The facts of a pulled lake are a third party's: only names that this program makes are considered.
   for (const [name, { value }] of storedPassingFrom(ledger, prefix))
     if (typeof value === 'string' && /^\d{10,15}\.(?:txt|tsr)$/.test(name)) recorded.set(prefix + name, value)
   return recorded

@@ -7,8 +7,8 @@ import { formatCount } from '../../base/figures.ts'
 const values: Readonly<Record<Assumption, string>> = { backfill: `'rule'`, registry_backfill: 'true' }
 
 /**
- * Assumptions of the rows of a SELECT, which stand in a table of the session: it runs again without each setting in
- * force. Rows that are no SELECT's, so that nothing can run again, rest on it as a whole.
+ * Finds the assumptions behind the rows of a SELECT, which are in a table of the session: it runs again without each
+ * setting in force. Rows without a SELECT cannot be computed again, and depend on a setting as a whole.
  */
 export async function assumedBy(session: Engine, sql: string | undefined, table: string): Promise<readonly Assumed[]> {
   const found: Assumed[] = []
@@ -22,7 +22,10 @@ export async function assumedBy(session: Engine, sql: string | undefined, table:
   return found
 }
 
-/** How many rows only the one and only the other answer has; all and none where it does not run without the setting. */
+/**
+ * Counts the rows that only one and only the other result has; all and none if the query does not run without the
+ * setting.
+ */
 async function withoutIt(session: Engine, what: Assumption, sql: string | undefined, table: string) {
   await session.run(`SET VARIABLE ${what} = NULL`)
   try {
@@ -53,7 +56,7 @@ export interface Assumed {
   readonly absent: number
 }
 
-/** The settings of a session that assume something. */
+/** Lists the settings of a session that assume something. */
 export async function settingsIn(session: Engine): Promise<ReadonlySet<Assumption>> {
   const [row] = await session.rows(
     `SELECT coalesce(CAST(getvariable('backfill') AS VARCHAR) = 'rule', false) AS backfill,
@@ -68,8 +71,8 @@ const words: Readonly<Record<Assumption, string>> = {
 }
 
 /**
- * Assumptions of `rows` rows as the end of a sentence: `given that …: 5 of 7 rows are assumed`; empty if there are
- * none.
+ * Formats the assumptions of `rows` rows as the end of a sentence: `given that …: 5 of 7 rows are assumed`; empty if
+ * there are none.
  */
 export function givenThat(assumes: readonly Assumed[], rows: number): string {
   const sentences = assumes.map(

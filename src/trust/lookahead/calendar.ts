@@ -9,13 +9,13 @@ import { calendarWorld, decidedSql, type Subject } from './world.ts'
  * come later stays the same in all of those runs. Here the decisions end at the cut-off, too.
  */
 
-/** Makes `calendar` of a session end where its world says that decisions end. */
+/** Ends the `calendar` of a session where its world ends decisions. */
 export async function endCalendar(session: Engine): Promise<void> {
   const [row] = await session.rows<{ name: string }>('SELECT current_database() AS name')
   await session.run(calendarEndSql(row?.name ?? ''))
 }
 
-/** The statement that makes `calendar` end, over that of a database. */
+/** Builds the statement that ends `calendar`, over that of a database. */
 function calendarEndSql(database: string): string {
   return `CREATE OR REPLACE TEMP MACRO calendar(since, until, step := '1 day') AS TABLE
        SELECT own.ts FROM ${quoteName(database)}.main.calendar(since, until, step := step) AS own
@@ -30,10 +30,7 @@ const elementInstant = `TRY_CAST(CASE WHEN starts_with(typeof(proof_element), 'T
    OR typeof(proof_element) = 'DATE'
   THEN CAST(proof_element AS VARCHAR) END AS TIMESTAMPTZ)`
 
-/**
- * The statements that make series of instants end where their world says that decisions end; series of numbers stay
- * whole.
- */
+/** Builds the statements that end series of instants where their world ends decisions; series of numbers stay whole. */
 function seriesEndSql(): readonly string[] {
   const signatures = ['a', 'a, b', 'a, b, c']
   return seriesFunctions.flatMap((name) => {
@@ -54,14 +51,14 @@ function seriesEndSql(): readonly string[] {
 }
 
 /**
- * The statements that make series of instants end, for a session of any program; calendars, too, if a database is named
- * that has them.
+ * Builds the statements that end series of instants, for a session of any program; calendars, too, if a database is
+ * named that has them.
  */
 export function decisionEndSql(database: string | null): readonly string[] {
   return [...(database === null ? [] : [calendarEndSql(database)]), ...seriesEndSql()]
 }
 
-/** Does work in sessions whose calendars and series of instants end where their worlds say that decisions end. */
+/** Runs work in sessions whose calendars and series of instants end where their worlds end decisions. */
 async function withCalendarEnds<T>(sessions: readonly Engine[], work: () => Promise<T>): Promise<T> {
   try {
     for (const session of sessions) {
@@ -81,9 +78,9 @@ async function withCalendarEnds<T>(sessions: readonly Engine[], work: () => Prom
 const fewestEnds = 4
 
 /**
- * Runs a query or function with decisions that end at instants of its rows, and notes what differs up to there. Returns
- * a note if the rows of a function go on to the end all the same: then it makes instants of its own, and this tells
- * nothing of them.
+ * Runs a query or function with decisions that end at instants of its rows, and notes the differences up to there.
+ * Returns a note if the rows of a function continue to the end all the same: then it makes instants of its own, and the
+ * trial shows nothing about them.
  */
 export async function tryCalendarEnds(trial: Trial): Promise<readonly string[]> {
   const { subject, at, input } = trial
@@ -108,7 +105,8 @@ async function makesInstants({ session, text, preparation }: Subject): Promise<b
 }
 
 /**
- * Runs a query whose decisions end at these instants, and the points stay: a difference comes from the decisions alone.
+ * Runs a query whose decisions end at these instants, while the points stay: a difference comes from the decisions
+ * alone.
  */
 async function tryQueryEnds(trial: Trial, cutoffs: readonly string[]): Promise<void> {
   const runs = cutoffs.map((cutoff) => ({ cutoff, world: { proof_calendar: cutoff } }))
@@ -138,8 +136,8 @@ const ownInstants =
   'later was not tried (take them from calendar)'
 
 /**
- * Places of instants at which to end, the last left out. Evenly spread ones could all be the last of their hour or
- * week, so each stands one place further behind its even place than the one before.
+ * Chooses the places of instants at which to end, the last left out. Evenly spread ones could all be the last of their
+ * hour or week, so each is one place further behind its even place than the one before.
  */
 export function chooseEnds(count: number, most: number): readonly number[] {
   const places = Array.from({ length: most }, (_, n) => Math.floor((n * (count - 1)) / most) + (n * (n + 1)) / 2)

@@ -26,10 +26,10 @@ interface Leaked {
   readonly dependsOn: readonly Dependence[]
 }
 
-/** Said where neither the plan nor what was read shows a cause. */
+/** Cause if neither the plan nor the reads show one. */
 export const noCause = 'cause not found: the differences show that it looks ahead, its plan does not show where'
 
-/** The cause of a look-ahead, from the query's parsed text and plan and from how its rows differ. */
+/** Finds the cause of a look-ahead, from the query's parsed text and plan and from how its rows differ. */
 export async function likelyCause(session: Engine, leaked: Leaked): Promise<string> {
   const facts = await factsOf(session, leaked.sql)
   if (facts === undefined) return noCause
@@ -50,7 +50,10 @@ async function factsOf(session: Engine, sql: string): Promise<QueryFacts | undef
   }
 }
 
-/** Tables that follow the registry, beside those of its resources: as views name them, and `pit_universe` in a plan. */
+/**
+ * Tables that follow the registry, in addition to those of its resources: as views name them, and `pit_universe` in a
+ * plan.
+ */
 const ofRegistry: ReadonlySet<string> = words(
   'universe metric_assets links proof_versions registry_start registry_events registry_findings schema_changes',
 )
@@ -73,7 +76,7 @@ export async function registryIsRead(session: Engine, texts: readonly string[]):
   return false
 }
 
-/** The tables and views that the text names, those of other schemas with their schema, as a plan tells them. */
+/** Lists the tables and views in the text, those of other schemas with their schema, as in a plan. */
 function namedTables(statements: unknown): string[] {
   return [...nodesOf(statements)].flatMap((node) => {
     if (node['type'] !== 'BASE_TABLE') return []
@@ -142,7 +145,7 @@ const calendarParts: ReadonlySet<string> = words(
     'weekofyear strftime',
 )
 
-/** The rows that differ reach back over most of a long sample. */
+/** Whether the rows that differ reach back over most of a long sample. */
 function reachesBack(stories: readonly CutStory[]): boolean {
   return (
     stories.every(({ cutoff, earliest, first }) => cutoff > first && (cutoff - earliest) / (cutoff - first) > 0.8) &&
@@ -166,7 +169,7 @@ function isOfAllTimes(window: Node, ts: string): boolean {
   return !keys.some((name) => name === ts.toLowerCase() || name === 't' || name === 'available_at')
 }
 
-/** `asset IN (SELECT asset FROM …)`, or a semi join. */
+/** Whether a node is `asset IN (SELECT asset FROM …)`, or a semi join. */
 function choosesAssets(node: Node): boolean {
   if (word(node, 'type') === 'JOIN') return word(node, 'join_type') === 'SEMI'
   return word(node, 'subquery_type') === 'ANY' && columnOf(part(node, 'child')) === 'asset'
@@ -176,7 +179,7 @@ function isAggregate(node: Node): boolean {
   return word(node, 'class') === 'FUNCTION' && pureAggregates.has(word(node, 'function_name').toLowerCase())
 }
 
-/** `ts` moved by a length of time. */
+/** Whether a node moves `ts` by a length of time. */
 function movesDecisions(node: Node): boolean {
   if (!/^[-+]$/.test(word(node, 'function_name'))) return false
   const sides = parts(node, 'children')
@@ -185,7 +188,7 @@ function movesDecisions(node: Node): boolean {
   return sides.some((side) => columnOf(side) === 'ts') && sides.some(isLength)
 }
 
-/** A comparison, or a key of a join, with the start of an interval. */
+/** Whether a node compares, or joins on, the start of an interval. */
 function comparesT(node: Node): boolean {
   const { using_columns: using } = node
   if (Array.isArray(using) && using.some((name) => String(name).toLowerCase() === 't')) return true
@@ -194,7 +197,7 @@ function comparesT(node: Node): boolean {
   )
 }
 
-/** The name of a column that a node refers to, in small letters; '' for any other node. */
+/** Returns the name of a column that a node refers to, in small letters; '' for any other node. */
 function columnOf(node: Node): string {
   const { column_names: names } = node
   return Array.isArray(names) ? String(names.at(-1)).toLowerCase() : ''

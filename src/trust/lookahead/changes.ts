@@ -51,21 +51,21 @@ async function changeAt(trial: Trial, chosen: readonly number[], change: FutureC
     if (trial.stories.length === 0) await noteIfItFails(trial, async () => runAt(trial, cutoff, world, future))
 }
 
-/** A run with another future. */
+/** Runs a trial with altered data. */
 async function changedRun(trial: Trial, work: () => Promise<void>): Promise<void> {
   await noteIfItFails(trial, work)
   trial.changed++
 }
 
-/** The edge behind which a cut-off leaves everything to be changed. */
+/** Formats the edge behind which a cut-off leaves everything to be changed. */
 function edgeAt(cutoff: string): string {
   return `[${microsOf(cutoff)}]`
 }
 
 /**
  * Finds the data on which a leak depends, at the first and the last cut-off at which it showed, step by step from the
- * whole lake to the cut one: other values of later points, or none; then later points away; then rows of the user's;
- * what differs between that and the cut is the registry, where it is read.
+ * whole lake to the cut one: other values of later points, or none; then later points away; then user rows; the rest of
+ * the difference to the cut is the registry, if it is read.
  */
 export async function dependsOn(trial: Trial): Promise<readonly Dependence[]> {
   const stories = trial.stories.filter(({ rounding }) => !rounding)
@@ -85,7 +85,7 @@ export async function dependsOn(trial: Trial): Promise<readonly Dependence[]> {
 
 type Step = (found: Set<Dependence>) => Promise<void>
 
-/** The steps from the whole lake to the one that is cut at an instant, each of which finds what it shows. */
+/** Builds the steps from the whole lake to the one that is cut at an instant, each of which finds what it shows. */
 async function stepsBefore(trial: Trial, cutoff: string, readsRegistry: boolean): Promise<readonly Step[]> {
   const changed = (change: FutureChange): World => changedWorld(edgeAt(cutoff), change)
   const differs = async (table: string): Promise<boolean> => !(await isSameUpTo(trial, cutoff, table, 'proof_cut'))
@@ -111,7 +111,7 @@ async function stepsBefore(trial: Trial, cutoff: string, readsRegistry: boolean)
       },
   )
   const registry: Step = async (found) => {
-    // What a cut takes away of the user's is taken away by no change of points.
+    // A cut also removes user data, which no change of points does.
     if (!readsRegistry || datedTables.some((name) => found.has(ownChange(name)))) return
     await trial.subject.fill('proof_empty', changed('gone'))
     await trial.subject.fill('proof_cut', { as_of: cutoff })

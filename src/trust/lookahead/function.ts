@@ -13,7 +13,7 @@ import { changedWorld, enterWorld, openWorlds, type Subject, type World, type Wo
 
 /** Error that a function raised instead of giving rows. */
 export class Raised extends Error {
-  /** The world in which it said so. */
+  /** World in which the function raised it. */
   readonly world: World
 
   constructor(message: string, world: World) {
@@ -64,7 +64,7 @@ export async function proveFunction(
   const fill = async (table: string, world: World): Promise<void> => {
     const { notes, asked: requested } = await answer(table, world)
     for (const sql of requested) questions.add(sql)
-    // What only another world lacks says nothing of the lake.
+    // Facts missing only in a different world are no fact of the lake.
     if (world === wholeLake) for (const note of notes) noted.add(note)
   }
   const within: WorldReader = async () => {
@@ -141,14 +141,14 @@ async function bringGiven(session: Engine, name: string, rows: string | GivenRow
   await cutUserRows(session, name)
 }
 
-/** An instant that a function asks for, no later than its world goes. */
+/** Clips an instant that a function queries to the end of its world. */
 export function clipMoment(at: Moment | undefined, { as_of: end }: World): Moment | undefined {
   const cutoff = at instanceof Date ? at.toISOString() : at
   if (cutoff === undefined || end === undefined) return at
   return (parseMicros(cutoff) ?? Number.POSITIVE_INFINITY) > microsOf(end) ? end : at
 }
 
-/** The decisions of a call that are there in its world: all of them, or those until its calendars end. */
+/** Selects the decisions of a call in its world: all of them, or those until its calendars end. */
 export function decisionsIn<T>(decisions: readonly T[], { proof_calendar: end }: World): readonly T[] {
   if (end === undefined) return decisions
   return decisions.filter((decision) => {
@@ -171,7 +171,7 @@ async function bringRows(session: Engine, table: string, givenRows: GivenRows, t
   const fields = 'schema' in givenRows ? givenRows.schema.fields : undefined
   const rows = 'schema' in givenRows ? recordsOf(givenRows) : givenRows
   const names = fields?.map(({ name }) => name) ?? [...new Set(rows.flatMap((row) => Object.keys(row)))]
-  // Columns whose numbers are milliseconds since 1970, with a fraction that holds microseconds.
+  // Columns whose numbers are milliseconds since 1970, with a fraction of microseconds.
   const instants = new Set(fields?.filter(({ type }) => String(type).startsWith('Timestamp')).map(({ name }) => name))
   const columns = names.map((name) => {
     const kinds = new Set(rows.map((row) => kindOf(row[name])).filter((kind) => kind !== 'null'))

@@ -6,8 +6,8 @@ import { priced } from '../../query/points.ts'
 import { ctesIn, historyTables, nodesOf, parsedSql, readsRegistry, tablesIn } from '../../query/parse-tree.ts'
 
 /**
- * The temporary table of the states: `instant` (each of the result), `n`, and `last`, the end of its state: right
- * before something of what the query reads arrives. A row that this takes away would stand up to there.
+ * Temporary table of the states: `instant` (each of the result), `n`, and `last`, the end of its state: right before
+ * something that the query reads arrives. A row that this arrival removes would exist up to there.
  */
 const states = 'proof_state'
 /**
@@ -15,7 +15,7 @@ const states = 'proof_state'
  * the result, and the first of each of many spans.
  */
 const moments = 'proof_moment'
-/** Largest number of arrivals that are kept one by one; a table of more would outgrow the memory of a query. */
+/** Maximum number of arrivals that are kept one by one; a table of more would outgrow the memory of a query. */
 const manyArrivals = 4_000_000
 
 /**
@@ -61,7 +61,8 @@ export async function numberStates(subject: Subject, at: string, most: number = 
 }
 
 /**
- * Makes the table of moments: what arrives before and after each instant of the result is told the same by few of them.
+ * Makes the table of moments, at most about `most`: few of them suffice to tell what arrives before and after each
+ * instant of the result.
  */
 async function keepMoments(
   session: Engine,
@@ -86,9 +87,9 @@ async function keepMoments(
 }
 
 /**
- * Up to `count` states to try, and always the last, ascending: those in which the metrics that the query names arrive
- * without a value or late, inside weeks and months, at events of the registry; the rest evenly over time, or on each
- * day of the month. All of them where there are no more. The same for the same lake.
+ * Chooses up to `count` states to try, and always the last, ascending: those in which the metrics that the query names
+ * arrive without a value or late, inside weeks and months, at events of the registry; the rest evenly over time, or on
+ * each day of the month. All of them if there are no more. Deterministic for a lake.
  */
 export async function chooseStates(
   session: Engine,
@@ -97,9 +98,8 @@ export async function chooseStates(
   order: 'even' | 'days',
 ): Promise<number[]> {
   if (all <= count) return upTo(all)
-  // Where it is good to look for a leak: SQL of the instants, and how large a part of all cut-offs they get. Where
-  // points without a value arrive; late ones; the middle of weeks and of months, and their last days; the registry's
-  // polls.
+  // Good places to look for a leak: SQL of the instants, and their share of all cut-offs. They are arrivals of points
+  // without a value; late arrivals; the middle of weeks and of months, and their last days; the registry's polls.
   const sources = [
     [`SELECT available_at AS moment ${knownSql} AND v IS NULL AND o IS NULL`, 0.1],
     [lateArrivals(knownSql), 0.06],
@@ -120,7 +120,7 @@ export async function chooseStates(
   return [...chosen].toSorted((left, other) => left - other)
 }
 
-/** The last instants of states, ISO text with microseconds. */
+/** Reads the last instants of states, ISO text with microseconds. */
 export async function instantsOf(session: Engine, chosen: readonly number[]): Promise<string[]> {
   const rows = await session.rows<{ last: string }>(
     `SELECT DISTINCT last FROM ${states} WHERE list_contains([${chosen.join(', ')}], n) ORDER BY last`,
@@ -137,9 +137,9 @@ interface RowlessCutoffs {
 }
 
 /**
- * Up to `most` instants right before an arrival, ISO text, at whose knowledge the result has no row, although half the
- * time went by that lies between two arrivals: a row that would be there, had nothing come, is met there alone. `all`
- * are how many there are.
+ * Finds up to `most` instants right before an arrival, ISO text, at whose knowledge the result has no row, although
+ * half the time between two arrivals has passed: a row that would exist without the arrival can only be found there.
+ * `all` is their total number.
  */
 export async function rowlessInstants(session: Engine, most: number): Promise<RowlessCutoffs> {
   const lasts = `SELECT until - INTERVAL 1 MICROSECOND AS last, row_number() OVER (ORDER BY until) - 1 AS place,
@@ -171,7 +171,7 @@ function upTo(count: number): number[] {
   return Array.from({ length: count }, (_, n) => n)
 }
 
-/** Up to `most` of these, evenly over their order, first and last included. */
+/** Chooses up to `most` items, evenly over their order, first and last included. */
 export function spread<T>(all: readonly T[], most: number): readonly T[] {
   if (all.length <= most) return all
   return Array.from({ length: most }, (_, i) => all[Math.round((i * (all.length - 1)) / Math.max(1, most - 1))] as T)
@@ -181,8 +181,8 @@ export function spread<T>(all: readonly T[], most: number): readonly T[] {
 const ofPoints: ReadonlySet<string> = new Set(['points', 'components', 'series', 'price_usd', 'endpoints'])
 
 /**
- * The polls that changed what is read of the registry, as SQL: of the tables that the query names, else all; null where
- * it reads none. Of a function its words are all that is known.
+ * Builds the SQL of the polls that changed what is read of the registry: of the tables that the query names, else all;
+ * null if it reads none. For a function only its words are known.
  */
 async function pollsOf({ session, text, kind }: Subject): Promise<string | null> {
   const tables = await historyTables(session)
@@ -204,7 +204,7 @@ async function pollsOf({ session, text, kind }: Subject): Promise<string | null>
 
 const namesPoints = /\b(?:points|components|series|price_usd|resample|bars|pit_(?!universe)\w+|query_table)\b/i
 
-/** The FROM and WHERE of the points that are read, as far as the text and the plan tell: at least all that are. */
+/** Builds FROM and WHERE of the points that are read, as far as the text and the plan show: at least all that are. */
 async function pointsRead(subject: Subject): Promise<string> {
   const metrics = await namedMetrics(subject.session, subject.text)
   const { kind, text } = subject
@@ -214,7 +214,7 @@ async function pointsRead(subject: Subject): Promise<string> {
   return series === undefined ? all : `${all} AND (${series})`
 }
 
-/** The metrics whose names a text says; none where it says none, which means all. */
+/** Lists the metrics that a text names; none if it names none, which means all. */
 export async function namedMetrics(session: Engine, text: string): Promise<string[]> {
   const rows = await session.rows<{ metric: string }>(
     `SELECT metric FROM endpoints WHERE contains(${quote(text)}, metric) ORDER BY metric`,
@@ -226,7 +226,7 @@ export async function namedMetrics(session: Engine, text: string): Promise<strin
 const columnsOfPoints: ReadonlySet<string> = new Set(pointColumns.map(([name]) => name))
 const ofSeries = /^\(?"?(?:asset|interval|currency|exchange|network)"?(?: IS NOT DISTINCT FROM |=| IN \()/
 
-/** Condition on the series that scans of points let pass; undefined if one scan lets all pass. */
+/** Builds the condition on the series that scans of points let pass; undefined if one scan lets all pass. */
 async function seriesRead({ session, text }: Subject): Promise<string | undefined> {
   const tree = await parsedSql(session, text)
   if ('error' in tree || tree.statements.length !== 1) return undefined
@@ -239,12 +239,12 @@ async function seriesRead({ session, text }: Subject): Promise<string | undefine
     await session.prepared(`SELECT 1 FROM points WHERE ${any}`)
     return any
   } catch {
-    // A plan that is told in other words tells nothing.
+    // A plan in unknown words shows nothing.
     return undefined
   }
 }
 
-/** The filters of a step that scans points. */
+/** Lists the filters of a step that scans points. */
 function scanOf(step: { readonly [name: string]: unknown }): readonly (readonly string[])[] {
   const facts = step['extra_info'] as { readonly [fact: string]: unknown } | null | undefined
   if (facts?.['Function'] !== 'READ_PARQUET') return []
@@ -253,7 +253,7 @@ function scanOf(step: { readonly [name: string]: unknown }): readonly (readonly 
     return Array.isArray(value) ? value.map(String) : typeof value === 'string' && value !== '' ? [value] : []
   }
   if (textsOf('Projections').some((column) => !columnsOfPoints.has(column))) return []
-  // Of a partition the plan tells by which files it chose; the name of its column is a word of SQL.
+  // For a partition the plan shows which files it chose; the name of its column is a word of SQL.
   const files = textsOf('File Filters').flatMap((all) => [...all.matchAll(/\(interval = ('\w+')\)/g)])
   return [
     [
@@ -263,7 +263,7 @@ function scanOf(step: { readonly [name: string]: unknown }): readonly (readonly 
   ]
 }
 
-/** The instants at which a point arrived after a newer one. */
+/** Builds the SQL of the instants at which a point arrived after a newer one. */
 function lateArrivals(knownSql: string): string {
   return `SELECT available_at AS moment FROM (
     SELECT available_at, t < max(t) OVER (PARTITION BY metric, asset, interval, currency, exchange, network

@@ -24,8 +24,8 @@ interface ProofInput extends WatchedTrialInput {
   /** The statements before it, which run again in each world. */
   readonly preparation?: readonly string[]
   /**
-   * One SELECT that amounts to it for the readers of its text and plan, where it names what statements before it or the
-   * session made; null where there is none.
+   * Equivalent SELECT for the readers of text and plan, if the query names what statements before it or the session
+   * made; null if there is none.
    */
   readonly planned?: string | null
   /** Interface in whose words the notes are written. */
@@ -60,8 +60,8 @@ const ledgerViews = words('coverage gaps violations clock_findings requests runs
 
 /**
  * Runs the query on the whole lake and again at many instants T with `as_of = T`, and compares the rows up to T both
- * ways: what differs used the future. Beside that the plan is asked whether anything can differ at all; where it does
- * not say so, the query also runs with another future in the place of that which came.
+ * ways: a difference used the future. In addition the plan shows whether anything can differ at all; if it does not
+ * prove that, the query also runs with altered data in the place of the later ones.
  */
 export async function proveNoLookahead(
   open: (threads: number | undefined) => Promise<Engine>,
@@ -85,7 +85,7 @@ export async function proveNoLookahead(
   return { ...tested, ...whyUndecided(input, tested.reason ?? ''), assumes: [] }
 }
 
-/** A query that differs from itself on several threads is unsteady. */
+/** Proves a query; one that differs from itself on several threads is unsteady. */
 async function proveWith(
   session: Engine,
   input: ProofInput,
@@ -94,7 +94,7 @@ async function proveWith(
 ): Promise<LookaheadProof | 'unsteady'> {
   using hands = await workerSessions(session)
   const { sql, preparation = [] } = input
-  // Of a feature the query itself is what people read: its plan alone stands over another grid.
+  // For a feature people read the query itself: only its plan is over a different grid.
   const readable = preparation.length > 0 ? (input.planned ?? null) : sql
   const script = [...preparation, sql].join(';\n')
   const tree = await parsedSql(session, readable ?? script)
@@ -156,14 +156,17 @@ async function argue(session: Engine, input: ProofInput): Promise<Argued> {
   return { ...found, unproved: unproved && locateObstacle(planned, unproved) }
 }
 
-/** Reason of an undecided verdict: the table or function at fault, if there is one, with its place in the text. */
+/**
+ * Builds an undecided verdict with its reason: the table or function at fault, if there is one, with its place in the
+ * text.
+ */
 function whyUndecided(input: ProofInput, why: string, past?: Obstacle, tree?: ParsedSql): Argued {
   const sql = input.preparation?.length ? (input.planned ?? input.sql) : input.sql
   const at = past && tree && !('error' in tree) ? placeOf(sql, tree.statements, past) : null
   return { proved: false, chain: [], unproved: locateObstacle({ sql }, { what: past?.what ?? 'the query', why, at }) }
 }
 
-/** The place of an obstacle in its author's text. */
+/** Finds the place of an obstacle in its author's text. */
 function locateObstacle({ sql }: Pick<ProofInput, 'sql'>, { what, why, at }: PlacedObstacle): LocatedObstacle {
   const lines = at === null ? null : sql.slice(0, at).split('\n')
   return { what, why, line: lines?.length ?? null, column: lines ? (lines.at(-1)?.length ?? 0) + 1 : null }

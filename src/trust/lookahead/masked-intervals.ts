@@ -14,16 +14,18 @@ import type { World } from './world.ts'
 /** Returns the world in which the data between these edges are hidden or changed. */
 type EdgeWorld = (edges: string) => World
 
-/** How the holes lie, one behind each state that leaves `run` when divided by `every`, and what is done to them. */
+/**
+ * Layout of masked intervals, one after each state with the remainder `run` when divided by `every`, and their effect.
+ */
 interface Comb {
   readonly every: number
   readonly run: number
-  /** Number of its run if several combs are tried. */
+  /** Number of its run if several mask sets are tried. */
   readonly label?: number
   readonly world: EdgeWorld
 }
 
-/** Makes ready for holes: digests of `proof_full` by instant, and an empty table of what moves. */
+/** Prepares for masked intervals: digests of `proof_full` by instant, and an empty table of the states that move. */
 export async function prepareHoles({ subject: { session }, columns, at }: Probe): Promise<void> {
   await session.run(`CREATE OR REPLACE TEMP TABLE proof_sums AS ${sumsSql('proof_full', columns, at)}`)
   await session.run(
@@ -37,8 +39,8 @@ function sumsSql(table: string, columns: readonly ColumnSpec[], at: string): str
 }
 
 /**
- * How many states behind a hole the query remembers what was in it: measured with one hole in the middle. States
- * before it that move are noted.
+ * Measures how many states after a masked interval the query remembers its data, with one interval in the middle.
+ * States before it that move are noted.
  */
 export async function measureMemory(probe: Probe, count: number, world: EdgeWorld): Promise<number> {
   const middle = Math.floor(count / 2)
@@ -50,8 +52,8 @@ export async function measureMemory(probe: Probe, count: number, world: EdgeWorl
 }
 
 /**
- * With how many combs each state is tried right before a hole: `usual` ones, at most `most`; 0 where holes say nothing,
- * and where the query remembers for too long.
+ * Computes the number of mask sets with which each state is tried right before a masked interval: `usual`, at most
+ * `most`; 0 if masks show nothing, or if the query remembers for too long.
  */
 export async function combsFor(
   trial: Trial,
@@ -72,7 +74,8 @@ export async function combsFor(
 }
 
 /**
- * Runs the query with the holes of a comb and notes which states differ, and how far behind the last hole they stand.
+ * Runs the query with the masked intervals of a mask set and notes which states differ, and how far after the last
+ * interval they are.
  */
 export async function runHoles(
   { subject, columns, at }: Probe,
@@ -99,8 +102,8 @@ export async function runHoles(
 }
 
 /**
- * Instants of rows that are there only when something is hidden, ISO text, in the order of time: that may have been
- * later, or earlier.
+ * Lists instants of rows that exist only when something is hidden, ISO text, in the order of time: what is hidden may
+ * have been later, or earlier.
  */
 export async function strayInstants(session: Engine): Promise<readonly string[]> {
   const rows = await session.rows<{ instant: string }>('SELECT DISTINCT instant FROM proof_stray ORDER BY instant')
@@ -108,8 +111,8 @@ export async function strayInstants(session: Engine): Promise<readonly string[]>
 }
 
 /**
- * The states that moved although most others as far from a hole stayed, the likeliest first: those right before one,
- * then the rarest. Those that moved together with the state before them remember it.
+ * Finds the states that moved although most others as far from a masked interval stayed, the likeliest first: those
+ * right before one, then the rarest. Those that moved together with the state before them remember it.
  */
 export async function suspectStates(session: Engine, count: number, most: number): Promise<number[]> {
   const rows = await session.rows<{ n: bigint }>(
@@ -123,7 +126,7 @@ export async function suspectStates(session: Engine, count: number, most: number
   return rows.map((row) => Number(row.n))
 }
 
-/** The states that did not move when what came right after them was hidden, as a set. */
+/** Returns the set of states that did not move when the data right after them were hidden. */
 export async function unmovedStates(session: Engine, count: number): Promise<Set<number>> {
   const rows = await session.rows<{ n: bigint }>('SELECT DISTINCT n FROM proof_moved WHERE p = 0')
   const moved = new Set(rows.map((row) => Number(row.n)))
@@ -150,13 +153,13 @@ interface WorkerSessions extends Disposable {
   readonly sessions: readonly Engine[]
 }
 
-/** Opens as many sessions as there are threads, with the same variables; none if a variable cannot be handed on. */
+/** Opens as many sessions as there are threads, with the same variables; none if a variable cannot be passed on. */
 export async function workerSessions(session: Engine): Promise<WorkerSessions> {
   const [row] = await session.rows<{ threads: bigint }>(`SELECT CAST(current_setting('threads') AS BIGINT) AS threads`)
   const variables = await session.rows<{ name: string; value: string | null; type: string }>(
     `SELECT name, CAST(value AS VARCHAR) AS value, type FROM system.main.duckdb_variables()`,
   )
-  // Those of a world are set with it; one that is NULL is told as that word.
+  // Variables of a world are set with it; a NULL one is listed as that word.
   const isNull = (value: string | null, type: string): boolean =>
     value === null || (value === 'NULL' && type !== 'VARCHAR')
   const sessionVariables = variables.filter(
@@ -179,8 +182,8 @@ export async function workerSessions(session: Engine): Promise<WorkerSessions> {
 }
 
 /**
- * The runs that may give other rows up to their cut-offs than `proof_full` has: those of which a digest does not say
- * that they are the same. One that fails is among them, and of a function all are.
+ * Finds the runs that may return other rows up to their cut-offs than `proof_full` has: those whose digest is not the
+ * same. A run that fails is among them, and all runs of a function are.
  */
 export async function otherRuns(probe: Probe, runs: readonly Run[], onRun: () => void): Promise<readonly Run[]> {
   const { subject } = probe
@@ -202,7 +205,7 @@ export async function otherRuns(probe: Probe, runs: readonly Run[], onRun: () =>
   return runs.filter((_, n) => other.has(n))
 }
 
-/** Undefined where the query fails: whoever looks at the run is told why. */
+/** Computes the digest of a run; undefined if the query fails: code that looks at the run gets the reason. */
 async function digestIn(session: Engine, probe: Probe, { cutoff, world }: Run): Promise<string | undefined> {
   try {
     return await probe.subject.within(session, world, async (rows) => {

@@ -13,9 +13,9 @@ const clock = 'available_at'
 export type OwnFile = readonly [name: string, file: string]
 
 /**
- * Lets a session of proofs read files of the user's. What has a clock is cut by it as points are; what has none is
- * given: decisions and labels, which stand in every world; decisions end where a world ends its calendars. Their names
- * were found free (`refuseTakenNames`).
+ * Lets a session of proofs read user files. Data with a clock are cut by it as points are; data without one are given:
+ * decisions and labels, which exist in every world; decisions end where a world ends its calendars. Their names were
+ * found free (`refuseTakenNames`).
  */
 export async function bringUserFiles(session: Engine, files: readonly OwnFile[]): Promise<void> {
   for (const [name, file] of files) {
@@ -25,10 +25,10 @@ export async function bringUserFiles(session: Engine, files: readonly OwnFile[])
   }
 }
 
-/** Prefix of the tables in which rows of the user's stand whole. */
+/** Prefix of the tables with all user rows. */
 const prefix = 'own_file_'
 
-/** The table in which rows of the user's stand that are known by a name. */
+/** Returns the table with the user rows of a name. */
 export const ownTable = (name: string): string => `${prefix}${lowerName(name)}`
 
 /** Whether a relation is one in which a proof keeps rows: of it no world cuts anything. */
@@ -38,8 +38,8 @@ export function isKeptByProof(name: string): boolean {
 
 /**
  * Refuses names of user data under which the lake has a view or macro, or a proof a table: the query, the lake's macros
- * and the reader of its plan could each mean another of the two. Asked once, where a lake is opened for a proof:
- * reading the list of functions takes longer than most queries.
+ * and the reader of its plan could each mean a different one of the two. Checked once, when a lake is opened for a
+ * proof: reading the list of functions takes longer than most queries.
  */
 export async function refuseTakenNames(session: Engine, names: readonly string[]): Promise<void> {
   if (names.length === 0) return
@@ -58,17 +58,14 @@ export async function refuseTakenNames(session: Engine, names: readonly string[]
 }
 
 /**
- * Makes the view of that name over the rows in its table, without what is not known in the world that the session sees.
+ * Makes the view of that name over the rows in its table, without those that are unknown in the world of the session.
  */
 export async function cutUserRows(session: Engine, name: string): Promise<void> {
   const columns = await columnsOf(session, quoteName(ownTable(name)))
   await session.run(`CREATE OR REPLACE TEMP VIEW ${quoteName(name)} AS ${userRowsSql(name, columns)}`)
 }
 
-/**
- * The rows of user data that are known in the world that a session sees, as SQL over the table in which all of them
- * stand.
- */
+/** Builds the SQL of the user rows that are known in the world of a session, over the table with all of them. */
 export function userRowsSql(name: string, columns: Columns): string {
   const has = (name: string): boolean => columns.some((column) => isSameName(column.name, name))
   const at = utcSql(quoteName(clock))
@@ -84,23 +81,23 @@ export function userRowsSql(name: string, columns: Columns): string {
   return `FROM ${quoteName(ownTable(name))}${where}`
 }
 
-/** The column with the instants of decisions, as it is written there; undefined if rows have none. */
+/** Finds the column with the instants of decisions, spelled as in the rows; undefined if they have none. */
 export function decisionColumn(columns: Columns): string | undefined {
   return columns.find(({ name }) => isSameName(name, 'ts'))?.name
 }
 
-/** Change of a world in which later rows of that user data alone are missing. */
+/** Names the change of a world in which later rows of that user data alone are missing. */
 export const ownChange = (name: string) => `own ${lowerName(name)}` as const
 
 /** User data that a session of proofs reads by a name. */
 export interface OwnRelation {
   readonly name: string
   readonly columns: Columns
-  /** Column with the timestamp from which on a row was known, as it is written there; null if rows are given. */
+  /** Column with the timestamp from which a row was known, spelled as in the rows; null if rows are given. */
   readonly clock: string | null
 }
 
-/** The user data that a session reads by name. */
+/** Lists the user data that a session reads by name. */
 export async function ownRelations(session: Engine): Promise<OwnRelation[]> {
   const rows = await session.rows<{ name: string; column: string; type: string }>(
     `SELECT c.table_name AS name, c.column_name AS column, c.data_type AS type FROM system.main.duckdb_columns() AS c
@@ -114,12 +111,12 @@ export async function ownRelations(session: Engine): Promise<OwnRelation[]> {
   }))
 }
 
-/** The names of user data whose rows are dated. */
+/** Lists the names of user data whose rows are dated. */
 export async function datedOwn(session: Engine): Promise<string[]> {
   return (await ownRelations(session)).flatMap((relation) => (relation.clock === null ? [] : [relation.name]))
 }
 
-/** SQL of the instants at which rows of the user's become known, each behind a UNION; '' where none are dated. */
+/** Builds the SQL of the instants at which user rows become known, each behind a UNION; '' if none are dated. */
 export async function ownArrivals(session: Engine): Promise<string> {
   const names = await datedOwn(session)
   return names.map((name) => ` UNION SELECT ${utcSql(clock)} FROM ${quoteName(ownTable(name))}`).join('')

@@ -14,8 +14,8 @@ export const maker = new RegExp(
 )
 
 /**
- * Runs the statements before a query in the world that a session sees. Their variables begin each time as the first
- * time, and stay behind the run: what they let count as known is asked after it.
+ * Runs the statements before a query in the world of a session. Their variables begin each time as the first time, and
+ * remain after the run: what they let count as known is read after it.
  */
 export async function runPreparation(session: Engine, preparation: readonly string[]): Promise<void> {
   if (preparation.length === 0) return
@@ -27,7 +27,7 @@ export async function runPreparation(session: Engine, preparation: readonly stri
 
 const setter = new RegExp(String.raw`^(?:SET|RESET)\s+VARIABLE\s+(${part})`, 'iu')
 
-/** The variables that statements set, each once, without quotes. */
+/** Lists the variables that statements set, each once, without quotes. */
 function variablesSet(statements: readonly string[]): readonly string[] {
   const names = statements.flatMap((text) => setter.exec(text)?.slice(1) ?? [])
   return [...new Set(names.map((name) => lowerName(name.replaceAll(/^"|"$/g, '').replaceAll('""', '"'))))]
@@ -52,7 +52,7 @@ export async function putBackVariables(session: Engine, statements: readonly str
   }
 }
 
-/** Drops what these statements made, as far as it is there. */
+/** Drops what these statements made, as far as it exists. */
 export async function dropMade(session: Engine, preparation: readonly string[]): Promise<void> {
   for (const text of preparation) {
     const [, kind = '', name] = maker.exec(text) ?? []

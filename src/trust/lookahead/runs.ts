@@ -3,7 +3,7 @@ import { type Cell, type Engine, quote, quoteName, type Row } from '../../lake/s
 import { isCancel } from '../../query/run.ts'
 import type { Subject, World } from './world.ts'
 
-/** How the rows of one cut-off differ. */
+/** Differences in the rows of one cut-off. */
 export interface CutStory {
   /** Milliseconds since 1970. */
   readonly cutoff: number
@@ -16,14 +16,14 @@ export interface CutStory {
   readonly extra: number
   /** Instant of the earliest row that differs. */
   readonly earliest: number
-  /** Nothing differs but the last digits of doubles: sums in another order, not the future. */
+  /** Whether only the last digits of doubles differ: sums in another order, not the future. */
   readonly rounding: boolean
 }
 
 /** Data on which a leak depends. */
 export type Dependence = 'values' | 'existence' | 'registry' | 'calendar' | `own ${string}`
 
-/** How a proof is to be tried. */
+/** Options for the trials of a proof. */
 export interface TrialInput {
   /** Column with the time of each row. Default: `ts`. */
   readonly ts: string
@@ -39,7 +39,7 @@ export interface TrialInput {
   readonly onCutoff?: (done: number, all: number) => void
 }
 
-/** How a proof is to be tried, for callers inside the program. */
+/** Options for the trials of a proof, for callers inside the program. */
 export interface WatchedTrialInput extends TrialInput {
   /** Called for each run whose rows differ by more than the last digits of doubles. */
   readonly onLeak?: (leak: FoundLeak) => void
@@ -93,7 +93,7 @@ export interface Trial extends Probe {
   readonly input: WatchedTrialInput
   readonly differences: LookaheadDifference[]
   readonly stories: CutStory[]
-  /** The states that were tried at their own last instant. */
+  /** States that were tried at their own last instant. */
   readonly tried: Set<number>
   /** First lines of the errors of runs with altered data. */
   readonly complaints: string[]
@@ -109,7 +109,7 @@ export interface RowlessInstants {
   readonly all: number
 }
 
-/** Runs in a world that is the whole lake up to a cut-off, and notes what differs up to there. */
+/** Runs in a world that is the whole lake up to a cut-off, and notes the differences up to there. */
 export async function runAt(trial: Trial, cutoff: string, world: World, future: FutureKind): Promise<void> {
   const { subject, columns, at, differences, stories } = trial
   await subject.fill('proof_cut', world)
@@ -125,7 +125,10 @@ export async function runAt(trial: Trial, cutoff: string, world: World, future: 
     if (differences.length < mostShown) differences.push({ as_of: cutoff, ...mismatch, future })
 }
 
-/** A run that fails in a world that never was tells nothing of what is proved: it is noted, and the proof goes on. */
+/**
+ * Runs work and notes a failure: a run that fails in an impossible world shows nothing about the proof, which
+ * continues.
+ */
 export async function noteIfItFails(trial: Trial, work: () => Promise<void>): Promise<void> {
   try {
     await work()
@@ -135,19 +138,19 @@ export async function noteIfItFails(trial: Trial, work: () => Promise<void>): Pr
   }
 }
 
-/** Whether two tables hold the same rows up to an instant, as far as digests tell. */
+/** Whether two tables have the same rows up to an instant, as far as digests show. */
 export async function isSameUpTo(trial: Probe, cutoff: string, one: string, other: string): Promise<boolean> {
   const [first, second] = [one, other].map((table) => digestUpTo(trial, table, cutoff))
   return (await trial.subject.session.rows(`${first} EXCEPT ${second}`)).length === 0
 }
 
-/** The digest of the rows of a table that are compared, as SQL; the same for the same rows in any order. */
+/** Builds the SQL of the digest of the rows of a table that are compared; the same for the same rows in any order. */
 export function rowsDigestSql(columns: readonly ColumnSpec[]): string {
   const names = columns.filter(({ label }) => !label).map(({ name }) => quoteName(name))
   return `count(*) AS rows, sum(hash(${names.join(', ')})) AS digest`
 }
 
-/** The query for one text, the digest of the rows of a relation up to an instant. */
+/** Builds the query for one text, the digest of the rows of a relation up to an instant. */
 export function digestUpTo({ columns, at }: Probe, from: string, cutoff: string): string {
   return (
     `SELECT concat_ws(' ', rows, digest) AS told FROM (SELECT ${rowsDigestSql(columns)} FROM ${from} WHERE ` +
@@ -155,7 +158,7 @@ export function digestUpTo({ columns, at }: Probe, from: string, cutoff: string)
   )
 }
 
-/** Condition of rows up to an instant. */
+/** Builds the condition of rows up to an instant. */
 export function upToSql(at: string, cutoff: string): string {
   return `${at} <= TIMESTAMPTZ ${quote(cutoff)}`
 }
@@ -211,8 +214,8 @@ interface RowBag {
 type Mismatch = Pick<LookaheadDifference, 'row' | 'column' | 'full' | 'truncated'>
 
 /**
- * The rows of `proof_full` and `proof_cut` up to an instant that have no equal on the other side, each as often as one
- * has it more: the latest `most` of them, how many there are, the earliest instant.
+ * Compares `proof_full` and `proof_cut` up to an instant: the rows without an equal on the other side, each as often as
+ * one has it more: the latest `most` of them, how many there are, the earliest instant.
  */
 export async function bagDifference(
   session: Engine,
@@ -236,7 +239,7 @@ export async function bagDifference(
 
 /**
  * Pairs the rows of both sides that are the same but for some values: first by everything that is not a double, then by
- * instant and texts. What finds no partner differs as a whole row.
+ * instant and texts. A row without a partner differs as a whole.
  */
 export function matchRows(columns: readonly ColumnSpec[], { missing, extra }: RowBags, tolerance: number): Mismatch[] {
   const compared = columns.filter(({ label }) => !label)

@@ -14,8 +14,7 @@ export interface PreparedQuery {
   /** The query: the last statement. */
   readonly sql: string
   /**
-   * One SELECT that amounts to the script, each word at its place, for readers of its text and plan; null where there
-   * is none.
+   * Equivalent SELECT of the script, each word at its place, for readers of its text and plan; null if there is none.
    */
   readonly single: string | null
 }

@@ -2,7 +2,8 @@ import type { FutureKind, LookaheadDifference } from './runs.ts'
 import { number } from '../../base/figures.ts'
 
 /**
- * A row that differs as somebody would tell it: when, about what, what the query gives, and what it would have given.
+ * Describes a differing row in a sentence: when, about what, the value that the query returns, and the one that it
+ * would have returned.
  */
 export function leakSentence({ as_of, row, column, full, truncated, future }: LookaheadDifference): string {
   const [[, ts] = [], ...others] = Object.entries(row)
@@ -23,7 +24,7 @@ const otherwises: Readonly<Record<FutureKind, (at: string) => string>> = {
   calendar: (at) => `with no decisions after ${at}`,
 }
 
-/** A value as it is read: a midnight is its day. */
+/** Formats a value as it is read: a midnight is its day. */
 function quoteValue(value: unknown): string {
   // Three decimals tell small numbers from each other as little as they tell them.
   if (typeof value === 'number') return Math.abs(value) < 1000 ? String(Number(value.toPrecision(8))) : number(value)

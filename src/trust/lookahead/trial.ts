@@ -91,7 +91,7 @@ export async function tryFutures(
   }
   const states = await numberStates(subject, trial.at)
   const isControl = cutoffs < input.cutoffs
-  // Where nothing can differ any state will do: the last, and the others evenly over time.
+  // If nothing can differ any state will do: the last, and the others evenly over time.
   if (isControl) await cutAt(trial, spread([...Array(states.count).keys()], cutoffs))
   const safe = isControl ? undefined : await tryCuts(trial, states)
   if (trial.stories.length === 0 && !proved) await tryChanges(trial, states)
@@ -101,7 +101,7 @@ export async function tryFutures(
   return await judge(trial, { rows, notes, chance: sentences })
 }
 
-/** The input with names of columns as the result spells them. */
+/** Spells the names of columns in the input as the result does. */
 function spellColumns(input: WatchedTrialInput, columns: Columns): WatchedTrialInput {
   const names = columns.map(({ name }) => name)
   const spelled = (requested: string): string =>
@@ -124,17 +124,17 @@ function problemOfColumns(columns: readonly ColumnSpec[], { ts, labels }: TrialI
   return undefined
 }
 
-/** The row's instant as TIMESTAMPTZ; what has no zone is UTC. */
+/** Builds the SQL of the row's instant as TIMESTAMPTZ; one without a zone is UTC. */
 function instantOfRow(columns: readonly ColumnSpec[], ts: string): string {
   const name = quoteName(ts)
   const type = columns.find((column) => column.name === ts)?.type ?? ''
   return type.startsWith('TIMESTAMP WITH') ? name : `timezone('UTC', ${name}::TIMESTAMP)`
 }
 
-/** A part of the runs is kept for what the others make suspicious. */
+/** Share of the runs that is reserved for what the others make suspicious. */
 const roomForDoubts = 0.1
 
-/** Tries it without the future at states of knowledge; gives those that holes tried. */
+/** Tries it without the future at states of knowledge; returns the states that masked intervals tried. */
 async function tryCuts(trial: Trial, states: States): Promise<ReadonlySet<number>> {
   const { input } = trial
   const { session } = trial.subject
@@ -164,7 +164,7 @@ async function tryCuts(trial: Trial, states: States): Promise<ReadonlySet<number
 const calendarReason =
   'its rows are others where its calendar ends sooner: a row of a calendar is known from its instant on'
 
-/** Reason of any other leak of a function: of its cause only what it depends on is known. */
+/** Builds the reason of any other leak of a function: of its cause only what it depends on is known. */
 function functionReason(turns: readonly Dependence[]): string {
   const differs = 'its rows are others where what came later is missing, or another'
   return turns.length === 0 ? `${differs}; cause not found` : differs
@@ -212,7 +212,7 @@ async function cutAt(trial: Trial, chosen: readonly number[]): Promise<void> {
   for (const state of chosen) trial.tried.add(state)
 }
 
-/** A leak that shows at more cut-offs is looked at in so many of them, evenly over time. */
+/** Maximum cut-offs at which a leak is examined, evenly over time, if it shows at more. */
 const mostLooked = 8
 
 async function cutAtInstants(trial: Trial, cutoffs: readonly string[]): Promise<void> {
@@ -221,7 +221,7 @@ async function cutAtInstants(trial: Trial, cutoffs: readonly string[]): Promise<
   for (const { cutoff, world } of spread(other, mostLooked)) await runAt(trial, cutoff, world, 'cut')
 }
 
-/** How rare a leak may be that touches one decision, by what the next step brings. */
+/** Describes how rare a leak may be that affects one decision through the data of the next state of knowledge. */
 function chanceText(tried: number, states: number, rowless: RowlessInstants, holes: boolean): string {
   const how = holes ? ', some as of themselves, the others without what came right after them' : ''
   const empty = rowless.all === 0 ? '' : `, and ${rowless.tried} of ${rowless.all} at which there is no row`
@@ -231,7 +231,7 @@ function chanceText(tried: number, states: number, rowless: RowlessInstants, hol
   return `${summary}: a leak in one of ${rare} would have been met with 95 %, a rarer one perhaps not (--cutoffs)`
 }
 
-/** Outcome if nothing can be tried. */
+/** Builds the outcome if nothing can be tried. */
 export function undecidedOutcome(reason: string, rows: number, notes: readonly string[]): TrialOutcome {
   const none = { cutoffs: 0, changed: 0, differences: [], differing: 0, depends_on: [] }
   return { verdict: 'undecided', reason, rows, ...none, notes }

@@ -11,7 +11,7 @@ import { backfillSql, betweenEdges, instantSql, unsetSql } from '../../query/vie
  * them all.
  */
 
-/** Session variables by name, with a text that the views read; the whole lake where there are none. */
+/** Session variables by name, with a text that the views read; the whole lake if there are none. */
 export type World = Readonly<Record<string, string>>
 
 /** The lake as it is. */
@@ -24,16 +24,16 @@ export const wholeLake: World = {}
  */
 export type FutureChange = 'up' | 'down' | 'half' | 'empty' | 'gone' | `own ${string}`
 
-/** The lake without what arrived behind an odd number of edges, an SQL list of microseconds. */
+/** Returns the world of the lake without what arrived behind an odd number of edges, an SQL list of microseconds. */
 export const hiddenWorld = (edges: string): World => ({ proof_hidden: edges })
 
-/** The lake with that changed which arrived behind an odd number of edges. */
+/** Returns the world of the lake in which data that arrived behind an odd number of edges are changed. */
 export const changedWorld = (edges: string, change: FutureChange): World => ({
   proof_changed: edges,
   proof_change: change,
 })
 
-/** The lake cut at an instant, in which calendars and decisions end there, too. */
+/** Returns the world of the lake cut at an instant, in which calendars and decisions end there, too. */
 export const calendarWorld = (at: string): World => ({ as_of: at, proof_calendar: at })
 
 const availableSql = `CASE WHEN ${backfillSql} THEN ${ruledSql('real')} ELSE real.available_at END`
@@ -60,7 +60,7 @@ export const changedPoints = `SELECT real.* REPLACE (
   FROM {{real}} AS real
   WHERE NOT (${later} AND (${isChange('gone')} OR (${isChange('half')} AND ${seriesHash} % 2 = 0)))`
 
-/** Whether a decision of an instant is there in the world that a session sees. */
+/** Builds the condition that a decision of an instant exists in the world of a session. */
 export function decidedSql(at: string): string {
   return `coalesce(${at} <= ${instantSql('proof_calendar')}, true)`
 }
@@ -91,7 +91,7 @@ export async function enterWorld(session: Engine, world: World): Promise<void> {
   await session.run(names.map((name) => `SET VARIABLE ${name} = ${quotedSetting(name)}`).join('; '))
 }
 
-/** A query or function that is tried: it gives its rows again in one world after the other. */
+/** Query or function on trial: it returns its rows again in one world after the other. */
 export interface Subject {
   readonly session: Engine
   /** Text of the query, which names the metrics that it reads; one SELECT if there is a plan to examine. */
@@ -99,16 +99,16 @@ export interface Subject {
   readonly kind: 'SQL' | 'function'
   /** The statements before a query, which run again in each world. */
   readonly preparation: readonly string[]
-  /** Sessions in which its runs may be tried beside that one. */
+  /** Sessions in which its runs may be tried in addition to that one. */
   readonly hands: readonly Engine[]
-  /** Puts the rows that it gives in a world into a temporary table. */
+  /** Writes its rows in a world into a temporary table. */
   readonly fill: (table: string, world: World) => Promise<void>
   readonly within: WorldReader
-  /** SQL that it asked the lake so far. */
+  /** SQL with which it queried the lake so far. */
   readonly askedQueries: () => readonly string[]
 }
 
-/** Does work with a relation, for FROM, of the rows that a query gives in a world, in any of its sessions. */
+/** Runs work with a relation, for FROM, of the rows that a query returns in a world, in any of its sessions. */
 export type WorldReader = <T>(session: Engine, world: World, work: (rows: string) => Promise<T>) => Promise<T>
 
 /** Statements before a query, its text for readers, and its sessions. */
@@ -118,7 +118,7 @@ interface QueryMeans {
   readonly hands?: readonly Engine[] | undefined
 }
 
-/** A query as what is proved. */
+/** Builds the subject of a proof from a query. */
 export function querySubject(
   session: Engine,
   sql: string,

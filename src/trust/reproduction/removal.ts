@@ -1,15 +1,15 @@
 /** Rows of a table from one number up to another, exclusive. */
 export type RowRange = readonly [from: number, until: number]
 
-/** What is left of a table, and how many tries that took. */
+/** Rows of a table that are left, and the number of tries. */
 export interface Removal {
   readonly kept: readonly RowRange[]
   readonly tries: number
 }
 
 /**
- * Removes rows as long as something still holds of the others: first all, then ever smaller parts. Ends when no single
- * row can go, or after so many tries. It holds of all rows.
+ * Removes rows as long as a property holds for the others: first all, then ever smaller parts. Ends when no single row
+ * can go, or after so many tries. The property must hold for all rows.
  */
 export async function removeRows(
   count: number,

@@ -26,11 +26,11 @@ export interface LeakToReproduce {
   readonly files: readonly OwnFile[]
   readonly tolerance: number
   readonly leak: FoundLeak
-  /** Most tries to do without rows. */
+  /** Maximum tries of removing rows. */
   readonly tries: number
 }
 
-/** What a folder that shows a leak holds. */
+/** Content of a folder that shows a leak. */
 export interface Reproduction {
   readonly folder: string
   /** Rows of all of its tables. */
@@ -40,7 +40,7 @@ export interface Reproduction {
   readonly tries: number
 }
 
-/** Refuses a folder that holds something already. */
+/** Refuses a folder that is not empty. */
 export async function refuseFilledFolder(folder: string, flag: string): Promise<void> {
   const entries = await entriesIn(folder).catch(() => undefined)
   if (entries !== undefined && entries.length === 0) return
@@ -70,7 +70,7 @@ export async function reproduceLeak(given: LeakToReproduce, run: RunDeps, folder
   return { folder: target, rows, rowsBefore, tries }
 }
 
-/** A table of the small lake, and which of its rows are kept. */
+/** Table of the small lake, and which of its rows are kept. */
 interface TriedTable {
   readonly name: string
   readonly count: number
@@ -144,7 +144,7 @@ function unshown(expected: string, got: string): LakeError {
   return new LakeError('incomplete', { subject: '--reproduce', expected, got, next })
 }
 
-/** Which stored points to try: those of metrics that the query names, then all. */
+/** Builds the conditions for the stored points to try: those of metrics that the query names, then all. */
 function pointConditions(text: string): readonly string[] {
   const named =
     `contains(${quote(text)}, metric) OR (contains(${quote(text)}, 'price_usd') AND starts_with(metric, ` +
@@ -164,7 +164,7 @@ async function copyTable(lake: Engine, small: Engine, name: string, sql: string)
 
 const wholeName = (name: string): string => `whole_${name}`
 
-/** Puts the kept rows of every table where the views read them, in their order or from the last one on. */
+/** Fills the tables that the views read with the kept rows, in their order or from the last one on. */
 async function fillTables(small: Engine, tables: readonly TriedTable[], order: RowOrder): Promise<void> {
   for (const { name, kept } of tables) {
     const where = kept.map(([from, until]) => `(rowid >= ${from} AND rowid < ${until})`).join(' OR ')
@@ -199,8 +199,8 @@ async function shownRows(
 }
 
 /**
- * The rows that differ with the data in either order. Where equal values have no order of their own, another version of
- * the engine may order them differently: what comes of that alone is no leak.
+ * Finds the rows that differ with the data in either order. If equal values have no order of their own, another version
+ * of the engine may order them differently: a difference from that alone is no leak.
  */
 async function steadyRows(trial: SmallTrial, tables: readonly TriedTable[]): Promise<ShownRows | undefined> {
   const first = await shownRows(trial, tables)
@@ -237,7 +237,7 @@ function isNear(one: Cell, other: Cell): boolean {
   return Math.abs(a - b) <= 1e-9 * Math.max(Math.abs(a), Math.abs(b))
 }
 
-/** The compared columns of a table up to the cut-off, as text. */
+/** Builds the SQL of the compared columns of a table up to the cut-off, as text. */
 function comparedSql({ columns, at, cutoff }: FoundLeak, table: string): string {
   const names = columns
     .filter(({ label }) => !label)
@@ -259,7 +259,7 @@ async function runBoth({ small, subject, ends, leak }: SmallTrial): Promise<void
   }
 }
 
-/** What is left after rows were removed. */
+/** Rows that are left after the removal. */
 interface Reduced {
   readonly shown: ShownRows
   readonly tries: number
@@ -290,12 +290,12 @@ async function removeAll(trial: SmallTrial, all: ShownRows, most: number): Promi
   return { shown, tries }
 }
 
-/** Session variables of a world, as statements. */
+/** Formats the session variables of a world as statements. */
 function worldSql(world: World): readonly string[] {
   return Object.entries(world).map(([name, value]) => `SET VARIABLE ${name} = ${quote(value)}`)
 }
 
-/** Most rows of each side that the folder lists. */
+/** Maximum rows of each side that the folder lists. */
 const listed = 20
 
 async function writeFolder(trial: SmallTrial, shown: ShownRows, given: LeakToReproduce, folder: string): Promise<void> {
@@ -330,7 +330,7 @@ async function writeFolder(trial: SmallTrial, shown: ShownRows, given: LeakToRep
 
 const script = (statements: readonly string[]): string => `${statements.join(';\n\n')};\n`
 
-/** What the run without the future has instead of it. */
+/** Data that the run without the future has instead of it. */
 const futures: Readonly<Record<FoundLeak['future'], (at: string) => string>> = {
   cut: (at) => `only what was known at ${at}`,
   'other values': (at) => `other values in the place of what became known after ${at}`,

@@ -28,7 +28,7 @@ export const pointsTable = 'lake_points'
 const beginMark = 'small_points_begin '
 const endMark = ' small_points_end'
 
-/** The small lake of a query; undefined if the views are those of a program that wrote them differently. */
+/** Builds the small lake of a query; undefined if the views are those of a program that wrote them differently. */
 export function smallLakeOf(script: string, root: string, query: string): SmallLake | undefined {
   const points = relationOfPoints(script)
   const marked = alteredScript(script, changedPoints.replace(realPoints, `${beginMark}${realPoints}${endMark}`))
@@ -42,7 +42,8 @@ export function smallLakeOf(script: string, root: string, query: string): SmallL
 }
 
 /**
- * The lake's folder, as paths in the text name it. What still names a file is in a branch that this lake does not take.
+ * Builds the pattern of the lake's folder, as paths in the text name it. Text that still names a file is in a branch
+ * that this lake does not take.
  */
 function rootPattern(root: string): RegExp {
   return new RegExp(`${root.replaceAll("'", "''").replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)}/?`, 'g')
@@ -55,7 +56,7 @@ interface LakeObject {
   readonly text: string
 }
 
-/** The schemas, and the views and macros that a query names, with the views that those views name. */
+/** Finds the schemas, and the views and macros that a query names, with the views that those views name. */
 function neededObjects(script: string, query: string): readonly string[] {
   const objects = statementsOf(script).flatMap(({ text }): LakeObject[] => {
     const sql = text.replace(/^(?:\s*--[^\n]*\n)+/, '')
@@ -76,7 +77,7 @@ function neededObjects(script: string, query: string): readonly string[] {
   return objects.filter((object) => needed.has(object)).map(({ text }) => text)
 }
 
-/** SQL without its texts: a path in one names no view. */
+/** Removes the texts from SQL: a path in one names no view. */
 function codeOf(sql: string): string {
   return [...tokens(sql)].map(({ text }) => (text.startsWith("'") ? "''" : text)).join(' ')
 }
@@ -90,7 +91,7 @@ function withoutStrangers(text: string, query: string): string {
   return text.replaceAll(/^([\w/.#:-]+)\|\d*\w+\t[^\n]*\n/gm, (line, metric: string) => (isNamed(metric) ? line : ''))
 }
 
-/** The text with a table in the place of each read of files, at any depth of texts in texts. */
+/** Replaces each read of files in a text by a table, at any depth of texts in texts. */
 function tablesForFiles(text: string, tables: Map<string, SmallTable>): string {
   let made = ''
   let at = 0
@@ -98,7 +99,7 @@ function tablesForFiles(text: string, tables: Map<string, SmallTable>): string {
     if (index < at) continue
     const end = closingOf(text, index + 'read_parquet'.length)
     const call = text.slice(index, end)
-    // What a macro puts together while it is bound: only the branch for unaltered points, which is never taken here.
+    // A path that a macro builds while it is bound: only the branch for unaltered points, which is never taken here.
     if (/^read_parquet\('+, concat\(/.test(call)) continue
     const relation = unquoted(call)
     const table = tables.get(relation) ?? { name: tableName(relation), relation }
@@ -109,7 +110,7 @@ function tablesForFiles(text: string, tables: Map<string, SmallTable>): string {
   return made + text.slice(at)
 }
 
-/** The end of what stands between parentheses, from the first of them on. */
+/** Finds the end of a part between parentheses, from the first of them on. */
 function closingOf(text: string, open: number): number {
   let depth = 0
   for (let at = open; at < text.length; at++) {
@@ -119,13 +120,13 @@ function closingOf(text: string, open: number): number {
   return text.length
 }
 
-/** A call inside texts of texts as it stands outside of them: each level doubles its quotes. */
+/** Unquotes a call inside texts of texts: each level doubles its quotes. */
 function unquoted(call: string): string {
   const quotes = /'+/.exec(call)?.[0].length ?? 1
   return call.replaceAll("'".repeat(quotes), "'")
 }
 
-/** Name of the table for a read of files: by the folder or the beginning of the name of the first. */
+/** Names the table for a read of files: by the folder or the beginning of the name of the first. */
 function tableName(relation: string): string {
   const [, path = ''] = /'([^'\n]+)/.exec(relation) ?? []
   const [file = '', folder = ''] = path.split('/').toReversed()
@@ -134,7 +135,7 @@ function tableName(relation: string): string {
   return `lake_${told.replaceAll(/\W+/g, '_')}_${digest}`
 }
 
-/** A statement that makes a table from a file in the folder `data`. */
+/** Builds a statement that makes a table from a file in the folder `data`. */
 export function tableFromFile(name: string): string {
   return `CREATE TABLE ${quoteName(name)} AS FROM 'data/${name}.parquet'`
 }

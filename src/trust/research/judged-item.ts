@@ -5,7 +5,7 @@ import type { ResearchItem } from './research-items.ts'
 /** Verdict on an item of a research repository. */
 export type ItemVerdict = 'leak' | 'undecided' | 'not checked' | 'clean' | 'skipped'
 
-/** What a proof found, in the form in which it is stored for later runs. */
+/** Findings of a proof, in the form in which they are stored for later runs. */
 export interface StoredVerdict {
   /**
    * `leak`, `undecided` (no verdict is possible), `not checked` (Python is missing), `clean` or `skipped` (not a
@@ -48,24 +48,24 @@ export interface ResearchReport {
   readonly items: readonly JudgedItem[]
 }
 
-/** What is stored of a proof. */
+/** Extracts from a proof what is stored. */
 export function storedVerdict({ verdict, reason, differences, proved, depends_on }: LookaheadProof): StoredVerdict {
   const [first] = differences
   const leak = verdict === 'leak' && first !== undefined ? leakSentence(first) : null
   return { verdict, reason, leak, proved, depends_on }
 }
 
-/** A verdict without a proof. */
+/** Builds a verdict without a proof. */
 export function plainVerdict(verdict: ItemVerdict, reason: string): StoredVerdict {
   return { verdict, reason, leak: null, proved: false, depends_on: [] }
 }
 
-/** A verdict at the place of its item. */
+/** Places a verdict at its item. */
 export function judgedItem({ file, line, kind, name }: ResearchItem, found: StoredVerdict, cached = false): JudgedItem {
   return { file, line, kind, name, ...found, cached }
 }
 
-/** The report over all items. */
+/** Builds the report over all items. */
 export function researchReport(items: readonly JudgedItem[]): ResearchReport {
   const count = (verdict: ItemVerdict): number => items.filter((item) => item.verdict === verdict).length
   const counts = {

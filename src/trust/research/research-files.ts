@@ -3,11 +3,12 @@ import { entriesIn, statOf } from '../../lake/store/disk.ts'
 import { usage } from '../../base/errors.ts'
 import { isResearchFile } from './research-items.ts'
 
-/** Folders that hold no research: packages, environments, caches, and whatever begins with a dot. */
+/** Folders without research: packages, environments, caches, and all that begin with a dot. */
 const passedOver = /^(?:\..*|node_modules|__pycache__|venv|site-packages)$/
 
 /**
- * The files that were named, and those in folders that were, each once and in order; folders are searched to their end.
+ * Finds the files that were named, and those in folders that were, each once and in order; folders are searched to
+ * their end.
  */
 export async function findResearchFiles(named: readonly string[], at: (path: string) => string): Promise<string[]> {
   const found = new Set<string>()
@@ -21,7 +22,7 @@ export async function findResearchFiles(named: readonly string[], at: (path: str
   return [...found]
 }
 
-/** Links are not followed: one may lead back to its own folder. */
+/** Lists the files below a folder. Links are not followed: one may lead back to its own folder. */
 async function filesBelow(folder: string, at: (path: string) => string): Promise<string[]> {
   const found: string[] = []
   for (const entry of await entriesIn(at(folder))) {

@@ -1,7 +1,7 @@
 import { isObject, jsonOf } from '../../base/json.ts'
 import { openingWords, statementsOf } from '../../query/statements.ts'
 
-/** One thing of a research repository that may look ahead, or a file without any. */
+/** Item of a research repository that may look ahead, or a file without any. */
 export interface ResearchItem {
   /** Path of its file, as it was named or found. */
   readonly file: string
@@ -14,7 +14,7 @@ export interface ResearchItem {
   readonly text: string
   /** Options that the text itself names in a comment. */
   readonly own: OwnOptions
-  /** Why it is left out; null if it is to be judged. */
+  /** Reason why it is skipped; null if it is to be judged. */
   readonly skipped: string | null
 }
 
@@ -35,7 +35,7 @@ export function isResearchFile(name: string): boolean {
   return searched.test(name)
 }
 
-/** The items of one file, by the ending of its name; any file without `.py` or `.ipynb` counts as SQL. */
+/** Lists the items of one file, by the ending of its name; any file without `.py` or `.ipynb` counts as SQL. */
 export function itemsOf(file: string, text: string): readonly ResearchItem[] {
   if (text.includes('\0')) return [leftOut(file, 'not a text file')]
   if (/\.py$/i.test(file)) return functionsOf(file, text)
@@ -47,7 +47,7 @@ function leftOut(file: string, why: string): ResearchItem {
   return { file, line: 1, kind: 'file', name: null, text: '', own: {}, skipped: why }
 }
 
-/** A file that could not be read. */
+/** Builds the item of a file that could not be read. */
 export function unreadItem(file: string, why: string): ResearchItem {
   return leftOut(file, `it cannot be read: ${why}`)
 }
@@ -59,7 +59,7 @@ function queryItem(place: Place, text: string): ResearchItem {
   return { ...place, text, own, skipped: skip ?? whyNoQuery(text) }
 }
 
-/** The comment of a text that speaks to pitlake: `-- pitlake: skip REASON`, or options as NAME=VALUE. */
+/** Parses the comment of a text for pitlake: `-- pitlake: skip REASON`, or options as NAME=VALUE. */
 function directiveIn(text: string): OwnOptions & { readonly skip?: string } {
   const [, comment = ''] = /^\s*--\s*pitlake:\s*(.*?)\s*$/im.exec(text) ?? []
   const [, reason] = /^skip\b[\s:,]*(.*)$/i.exec(comment) ?? []
@@ -72,10 +72,10 @@ function directiveIn(text: string): OwnOptions & { readonly skip?: string } {
   return { ...(ts !== undefined && { ts }), ...(labels !== undefined && { labels: labels.split(',') }) }
 }
 
-/** First words of a statement that gives rows. */
+/** First words of a statement that returns rows. */
 const asking = new Set(['SELECT', 'WITH', 'FROM', 'VALUES', 'TABLE', 'PIVOT', 'UNPIVOT', '('])
 
-/** Why a text holds no query; null if its last statement may be one. */
+/** Explains why a text has no query; null if its last statement may be one. */
 function whyNoQuery(text: string): string | null {
   const template = /\{\{|\{%/.exec(text.replaceAll(/'(?:[^']|'')*'/g, (quoted) => ' '.repeat(quoted.length)))
   if (template !== null) {
@@ -101,12 +101,12 @@ function functionsOf(file: string, text: string): readonly ResearchItem[] {
   return found.length > 0 ? found : [leftOut(file, 'no function is marked with @pitlake.point_in_time')]
 }
 
-/** Python with the texts between three quotes blanked, so that no example in one counts as a mark. */
+/** Blanks the texts between three quotes in Python, so that no example in one counts as a mark. */
 function withoutLongTexts(text: string): string {
   return text.replaceAll(/("""|''')[\s\S]*?\1/g, (long) => long.replaceAll(/[^\n]/g, ' '))
 }
 
-/** The `%%pit` cells of a notebook. */
+/** Lists the `%%pit` cells of a notebook. */
 function cellsOf(file: string, text: string): readonly ResearchItem[] {
   const notebook = jsonOf(text)
   const cells = isObject(notebook) ? notebook['cells'] : undefined
@@ -121,7 +121,7 @@ function cellsOf(file: string, text: string): readonly ResearchItem[] {
   return found.map(({ name, sql }, n) => queryItem({ file, line: lines[n] ?? 1, kind: 'cell', name }, sql))
 }
 
-/** The source of a code cell; '' for any other. */
+/** Returns the source of a code cell; '' for any other. */
 function sourceOf(cell: unknown): string {
   if (!isObject(cell) || cell['cell_type'] !== 'code') return ''
   const { source } = cell

@@ -63,7 +63,7 @@ export class VerdictCache {
   }
 }
 
-/** Key of a verdict: all that it depends on, as a digest. */
+/** Computes the key of a verdict: all that it depends on, as a digest. */
 export function verdictKey(facts: Readonly<Record<string, unknown>>): string {
   return createHash('sha256').update(JSON.stringify(facts)).digest('hex')
 }

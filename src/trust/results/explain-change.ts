@@ -23,14 +23,14 @@ import {
 } from './stamped-rows.ts'
 import { fileReadIn } from '../../query/parse-tree.ts'
 
-/** Two results of one query, of which it is asked why they differ. */
+/** Two results of one query whose difference is to be explained. */
 export interface ExplainInput {
   readonly root: string
   /** Path of a stamped result. */
   readonly from: string
-  /** Path of a second stamped result; null: the query of the first on the lake as it stands. */
+  /** Path of a second stamped result; null: the query of the first on the current lake. */
   readonly to: string | null
-  /** Most runs to find the causes of the first row (300). */
+  /** Maximum runs to find the causes of the first row (300). */
   readonly tries?: number
   /** Name and version of this program, if it is to be compared with that of the stamps. */
   readonly program?: string
@@ -39,15 +39,15 @@ export interface ExplainInput {
 
 /** One of the two results. */
 interface Side {
-  /** As it was named; null: the lake as it stands. */
+  /** Path as given; null: the current lake. */
   readonly file: string | null
   readonly version: number
 }
 
-/** The commit after which the result was another one. */
+/** Commit after which the result was different. */
 interface GuiltyCommit
   extends Pick<StoredVersion, 'version' | 'committed_at' | 'job' | 'run' | 'program' | 'points_added'> {
-  /** The metrics for which other availability rules came into force with it. */
+  /** Metrics whose availability rules changed with it. */
   readonly rules: readonly string[]
   /** Whether later commits changed the result further. */
   readonly further: boolean
@@ -56,8 +56,8 @@ interface GuiltyCommit
 /** Document of `explainChange`: why two results differ. */
 export interface Explained extends RowCauses {
   /**
-   * `other query`: of two queries nothing is compared; `unexplained`: they differ, and nothing that the lake holds says
-   * why.
+   * Verdict; `other query`: two different queries are not compared; `unexplained`: the results differ, and nothing in
+   * the lake shows why.
    */
   readonly verdict: 'same' | 'explained' | 'unexplained' | 'other query'
   readonly reason: string | null
@@ -65,7 +65,7 @@ export interface Explained extends RowCauses {
   readonly to: Side
   /** Commits between the two. */
   readonly versions: number
-  /** How often the query ran to find the commit and the text. */
+  /** Number of runs of the query to find the commit and the text. */
   readonly runs: number
   /** Differences of the views and macros, if they alone change the result; null otherwise. */
   readonly text: ViewsChange | null
@@ -134,7 +134,7 @@ async function loadStamped(ledger: Ledger, file: string): Promise<Result> {
   return { file, version: note.version, note, script: source.script }
 }
 
-/** The query of a result over the views as they stand. */
+/** Returns the query of a result over the current views. */
 async function runToday(ledger: Ledger, { note }: Result): Promise<Result> {
   const script = await ownScript(ledger.root)
   const [, version] = /^-- The lake in .* as of version (\d+):/.exec(script) ?? []
@@ -142,7 +142,7 @@ async function runToday(ledger: Ledger, { note }: Result): Promise<Result> {
   throw strangeViews(ledger.root, 'views of this program', 'others')
 }
 
-/** Why two results are not those of one query; null where they are. */
+/** Explains why two results are not those of one query; null if they are. */
 function differentQueryReason(a: StampNote, b: StampNote): string | null {
   const plain = (text: string): string => text.trim().replace(/;$/, '').trimEnd()
   const lines = [plain(a.query).split('\n'), plain(b.query).split('\n')] as const
@@ -210,7 +210,7 @@ async function searchVersions(search: Search): Promise<SearchResult> {
   return { ...cause, ...causes, verdict: 'explained', reason: lost, commit, row: reported }
 }
 
-/** Points and records of the commit that make the first row. */
+/** Finds points and records of the commit that make the first row. */
 async function findRowCauses(
   { ledger, input, run, to }: Search,
   versions: Pick<VersionPair, 'earlier' | 'guilty' | 'after' | 'row'>,
@@ -249,8 +249,8 @@ interface TextFinding {
 }
 
 /**
- * Whether the earlier result is what the later views tell of its version. Where it is not, its own views are asked:
- * what of their text makes the difference, or that it does not come again at all.
+ * Examines whether the earlier result is what the later views return for its version. If not, its own views are run:
+ * which part of their text makes the difference, or that the result does not repeat at all.
  */
 async function differingText(search: Search, start: KeptRun): Promise<TextFinding> {
   const { from, to, input, run, ledger } = search
@@ -278,7 +278,7 @@ async function differingText(search: Search, start: KeptRun): Promise<TextFindin
   }
 }
 
-/** Two neighbours among versions: before the one the query gives the rows of the start, after it it does not. */
+/** Finds two adjacent versions: at the first the query returns the rows of the start, at the second it does not. */
 async function bisectVersions(search: Search, versions: readonly StoredVersion[], start: KeptRun, end: KeptRun) {
   let low = { at: 0, rows: start }
   let high = { at: versions.length - 1, rows: end }

@@ -24,7 +24,7 @@ export interface PointState {
   readonly basis: string
 }
 
-/** A point that a commit added, dated anew or removed. */
+/** Point that a commit added, redated or removed. */
 export interface ChangedPoint extends SeriesName {
   readonly t: string
   /** The point before the commit; null if it was not stored. */
@@ -67,27 +67,27 @@ export interface VersionPair {
   readonly guilty: Micros
   readonly after: KeptRun
   readonly row: FirstRow
-  /** Most runs. */
+  /** Maximum runs. */
   readonly tries: number
   readonly onTry: () => void
 }
 
-/** A table whose rows may be taken from before the commit or from after it. */
+/** Table whose rows may be those from before the commit or from after it. */
 interface Table {
   readonly name: string
-  /** The relation over its files, as it stands in the text of the views. */
+  /** Relation over its files, as in the text of the views. */
   readonly relation: string
   /** Columns that identify a row. */
   readonly keys: readonly string[]
   /** Keys by which rows belong together, the widest first. */
   readonly within: readonly string[]
-  /** When a row came. */
+  /** Column with the time at which a row came. */
   readonly clock: string
-  /** What the relation is read with. */
+  /** SQL with which the relation is read. */
   readonly read: string
 }
 
-/** One row that differs: the table, its number there, and what it belongs to, the widest first. */
+/** Differing row: the table, its number there, and its groups, the widest first. */
 interface Item {
   readonly table: Table
   readonly n: number
@@ -98,13 +98,13 @@ const none: RowCauses = { points: [], records: [], minimal: true }
 const pointsWithin = ['asset', 'metric', 't']
 const pointKeys = ['metric', 'interval', 'asset', 'currency', 'exchange', 'network', 'params', 't']
 
-/** Points and records of a commit that make the row; undefined if none of them does. */
+/** Finds points and records of a commit that make the row; undefined if none of them does. */
 export async function makersOf(between: VersionPair, run: Omit<RunDeps, 'folder'>): Promise<RowCauses | undefined> {
   const tables = tablesOf(between)
   const script = mixedScript(between.script, tables)
   if (script === undefined) return undefined
   const { root, note } = between
-  // Of the metrics that the query names first: of a large lake that is little.
+  // Metrics that the query names come first: in a large lake they are few.
   for (const named of [true, false]) {
     const before = async (engine: Engine): Promise<void> => await gather(engine, tables, between, named)
     using mixed = await openViewSession({ root, script, ...note, before }, run)
@@ -132,7 +132,10 @@ async function narrowChanges(
   return { ...(await readCauses(mixed.engine, part)), minimal }
 }
 
-/** Whole assets, metrics and instants are left out before single points: what makes a row often belongs together. */
+/**
+ * Narrows a set by leaving out whole assets, metrics and instants before single points: what makes a row often belongs
+ * together.
+ */
 async function narrowByGroups(all: readonly Item[], does: (part: readonly Item[]) => Promise<boolean>, most: number) {
   let part = all
   let left = most
@@ -151,7 +154,7 @@ async function narrowByGroups(all: readonly Item[], does: (part: readonly Item[]
   return await smallestPart(part, counted, left)
 }
 
-/** The points, and every table of the registry's history, as the text of the views reads them. */
+/** Lists the points, and every table of the registry's history, as the text of the views reads them. */
 function tablesOf({ ledger, root, script, version }: VersionPair): readonly Table[] {
   const points = relationOfPoints(script)
   const ofPoints =
@@ -161,7 +164,7 @@ function tablesOf({ ledger, root, script, version }: VersionPair): readonly Tabl
   const records = [...script.matchAll(historyView)].map(([, name = '', relation = '']) => ({
     name: `history.${name}`,
     relation,
-    // A step says by which later one it is superseded: with that one left out it must not.
+    // A step names the later one that supersedes it: if that one is left out it must not.
     read: `(SELECT * REPLACE (CAST(NULL AS TIMESTAMPTZ) AS superseded_at) FROM ${relation})`,
     keys: ['id', 'at'],
     within: ['id'],
@@ -183,7 +186,7 @@ function tablesOf({ ledger, root, script, version }: VersionPair): readonly Tabl
 /** The view of a history, its name, and the relation over its files. */
 const historyView = /^CREATE OR REPLACE VIEW history\."(\w+)" AS\n(?:[^;]*?)\nFROM (\([^;]*?\))\nWHERE \(/gm
 
-/** The text of the views over tables of which some rows are chosen. */
+/** Builds the text of the views over tables of which some rows are chosen. */
 function mixedScript(script: string, tables: readonly Table[]): string | undefined {
   let mixed: string | undefined = script
   for (const table of tables) {
@@ -194,7 +197,7 @@ function mixedScript(script: string, tables: readonly Table[]): string | undefin
   return mixed
 }
 
-/** The rows of a relation that did not differ, and of those that did the ones that are chosen. */
+/** Builds the SQL of the rows of a relation that did not differ, and of the chosen ones among those that did. */
 function mixedSql(table: Table, relation: string): string {
   const same = table.keys.map((key) => `own.${quoteName(key)} IS NOT DISTINCT FROM real.${quoteName(key)}`)
   return `SELECT real.* FROM ${relation} AS real ANTI JOIN ${tableName(table, 'differing')} AS own
@@ -202,12 +205,12 @@ function mixedSql(table: Table, relation: string): string {
     UNION ALL BY NAME SELECT * EXCLUDE (n) FROM ${tableName(table, 'chosen')}`
 }
 
-/** A table of the session that holds something of a table of the lake. */
+/** Names a table of the session that contains a part of a table of the lake. */
 function tableName({ name }: Table, what: 'before' | 'after' | 'differing' | 'chosen'): string {
   return quoteName(`explained ${what} ${name}`)
 }
 
-/** Which keys differ between both versions, and what these held of them. */
+/** Collects the keys that differ between both versions, and their rows in each. */
 async function gather(engine: Engine, tables: readonly Table[], between: VersionPair, named: boolean): Promise<void> {
   const { query } = between.note
   const texts = named ? [...(await textsOf(engine, query)), ...(query.includes(price) ? [priced] : [])] : null
@@ -223,7 +226,7 @@ async function gather(engine: Engine, tables: readonly Table[], between: Version
       { side: tableName(table, 'after'), at: `make_timestamptz(${between.guilty}::BIGINT)` },
     ] as const
     const [before, after] = sides
-    /** Makes a table of what each version held. */
+    /** Makes a table of the rows in each version. */
     const createHeld = async (columns: string, joined?: string): Promise<void> => {
       for (const { side, at } of sides)
         await engine.run(
@@ -231,7 +234,7 @@ async function gather(engine: Engine, tables: readonly Table[], between: Version
            CREATE OR REPLACE TABLE ${side} AS SELECT ${columns} FROM ${rows(joined)} <= ${at}`,
         )
     }
-    // What has come stays, unless points were dated anew: only then the rows from before the commit are compared.
+    // Received rows stay, unless points were redated: only then the rows from before the commit are compared.
     const isDatedAnew = read.includes('observed_as_of')
     if (isDatedAnew) await createHeld(`${list}, hash(stored) AS row_hash`)
     const other = isDatedAnew
@@ -319,7 +322,7 @@ async function recordOf(engine: Engine, table: Table, n: number): Promise<Change
   )
   const texts = [before?.record, step.record].flatMap((text) => text ?? [])
   const [was, is] = texts.map((text) => JSON.parse(text) as Record<string, unknown>)
-  // Of one that comes or goes none are told.
+  // For a record that appears or disappears no fields are listed.
   const fields = was && is ? changedFields(was, is) : []
   return { table: name, id: step.id, what: now === undefined ? 'gone' : step.what, at: step.at, fields }
 }

@@ -19,7 +19,7 @@ export interface KeptRun extends Disposable {
 /** Session over one text of the views, through which the lake answers as it stood at any timestamp. */
 export interface ViewSession extends Disposable {
   readonly engine: Engine
-  /** Runs the query on what the lake held at the instant; what the query itself sets reaches no further. */
+  /** Runs the query on what the lake had at the instant; variables that the query sets have no further effect. */
   readonly at: (instant: Micros) => Promise<KeptRun>
 }
 
@@ -42,14 +42,14 @@ export async function openViewSession(
   return { engine, at, [Symbol.dispose]: () => engine.close() }
 }
 
-/** No session sees more than the lake held at the instant, whatever it has asked for. */
+/** Limits a session to what the lake had at the instant, even if it was set to more. */
 async function holdTo(session: Engine, instant: Micros): Promise<void> {
   await session.run(
     `SET VARIABLE observed_as_of = least(${instantSql('observed_as_of')}, make_timestamptz(${instant}::BIGINT))`,
   )
 }
 
-/** Whether two runs gave the same rows; those that an ORDER BY leaves equal may stand in another order. */
+/** Whether two runs returned the same rows; those that an ORDER BY leaves equal may be in a different order. */
 export async function isSameRun(a: KeptRun, b: KeptRun): Promise<boolean> {
   if (a.result === b.result) return true
   if (a.rows !== b.rows) return false

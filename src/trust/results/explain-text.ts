@@ -45,7 +45,7 @@ export async function changedText(
   }
 }
 
-/** The views and macros of a text by name, each with its statement. */
+/** Splits a text into its views and macros by name, each with its statement. */
 function objectsOf(script: string): Map<string, string> {
   return new Map(
     statementsOf(script).flatMap(({ text }): [string, string][] => {
@@ -56,7 +56,7 @@ function objectsOf(script: string): Map<string, string> {
   )
 }
 
-/** The texts that stand in a query, such as the paths of metrics. */
+/** Lists the texts in a query, such as the paths of metrics. */
 export async function textsOf(engine: Engine, query: string): Promise<ReadonlySet<string>> {
   return new Set(constantTexts(await treesOf(engine, query)).map((text) => text.split('#')[0] ?? text))
 }
@@ -71,7 +71,7 @@ async function changedFacts(earlier: Engine, later: Engine, query: string): Prom
   })
 }
 
-/** The fields in which two records differ. */
+/** Lists the fields in which two records differ. */
 export function changedFields(
   before: Readonly<Record<string, unknown>>,
   after: Readonly<Record<string, unknown>>,
@@ -98,10 +98,10 @@ interface SmallestPart<T> {
 }
 
 /**
- * Finds a part of a list for which `does` holds as it does for the whole, and of which nothing can be left out: halves
- * are tried, then smaller shares and what is left without them. So few of many are found in a number of tries that
- * grows with the logarithm of the many. After `most` tries the smallest part so far is given, of which more could
- * perhaps be left out: it is not `minimal`.
+ * Finds a part of a list for which `does` is true, as for the whole, and of which nothing can be left out: halves are
+ * tried, then smaller shares and the rest without them. So few of many are found in a number of tries that grows with
+ * the logarithm of the many. After `most` tries the smallest part so far is returned, of which more could perhaps be
+ * left out: it is not `minimal`.
  */
 export async function smallestPart<T>(
   all: readonly T[],

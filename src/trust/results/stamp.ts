@@ -48,13 +48,13 @@ interface StampInput {
   readonly query: string | { readonly stamped: string }
   /** Absolute path of the result. */
   readonly out: string
-  /** Session variables by name; of a stamped result none beside its own. */
+  /** Session variables by name; for a stamped result none in addition to its own. */
   readonly variables: SessionVariables
-  /** Stamps, instead of the query's rows, how far a figure over them moves. */
+  /** Request to stamp, instead of the query's rows, how far a statistic over them moves. */
   readonly stress?: StressRequest | undefined
 }
 
-/** Verdict on a stamped query: whether its plan proves that it looks nowhere ahead, or how its statistic holds. */
+/** Verdict on a stamped query: whether its plan proves that it does not look ahead, or the rating of its statistic. */
 interface StampVerdict {
   readonly kind: 'lookahead' | 'stress'
   readonly verdict: 'proved' | 'not proved' | StressRating
@@ -64,7 +64,7 @@ interface StampVerdict {
 export interface Stamped extends StampNote {
   readonly verdict: StampVerdict
   readonly assumes: readonly Assumed[]
-  /** The outcome of which the rows are told, where a figure was stamped. */
+  /** Outcome that the rows describe, if a statistic was stamped. */
   readonly outcome: Stressed | null
   readonly id: string
   /** SHA-256 of the result file. */
@@ -91,7 +91,7 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
   const disk = deps.disk ?? realDisk
   try {
     const { root, query: text } = input
-    // Nothing but the note to come says that these files are needed.
+    // Only the note to come shows that these files are needed.
     await using _ = await pin(root, id, { ...deps.holder, since: deps.nowMicros() })
     const pinned = await (typeof text === 'string'
       ? pinNow(ledger, { ...input, query: text }, deps, spool)
@@ -139,7 +139,7 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
   }
 }
 
-/** A pinned query with the files that are kept for it. */
+/** Pinned query with the files that are kept for it. */
 interface PinnedSource {
   readonly source: PinnedQuery
   /** Files that were copied for it, relative to the lake. */
@@ -147,7 +147,7 @@ interface PinnedSource {
   readonly note: Pick<StampNote, 'lake' | 'version' | 'script' | 'catalogue'>
 }
 
-/** Files and views that an earlier stamp pinned. */
+/** Reads the files and views that an earlier stamp pinned. */
 async function readPinned(ledger: Ledger, path: string): Promise<PinnedSource> {
   const { note, source } = await loadProvedStamp(ledger, path)
   refuseOutcome(note, path)
@@ -157,7 +157,7 @@ async function readPinned(ledger: Ledger, path: string): Promise<PinnedSource> {
   return { source, kept: stampFiles, note: { lake, version, script, catalogue } }
 }
 
-/** Takes the views' text as it stands now, and copies of the lake's own tables under names that never change. */
+/** Pins the current text of the views, and copies of the lake's own tables under names that never change. */
 async function pinNow(
   ledger: Ledger,
   { root, catalogue, query, variables }: StampInput & { readonly query: string },
@@ -175,7 +175,8 @@ async function pinNow(
     keptFiles.push(`${places.stamps}/${name}`)
     await bring(spool.file(name))
     const target = inLake(root, `${places.stamps}/${name}`)
-    // The name tells the content: what is there is the same, unless a power cut has torn what a killed run left.
+    // The name identifies the content: an existing file is the same, unless a power cut has torn what a killed run
+    // left.
     if ((await exists(target)) && (await sha256File(target)) === (await sha256File(spool.file(name))))
       return await disk.sync(target)
     await disk.sync(spool.file(name))
@@ -301,7 +302,7 @@ export interface ProvedStamp {
   readonly source: PinnedQuery
 }
 
-/** The note of a stamped result that nobody changed since, and its query over the views that it was made by. */
+/** Loads the note of an unchanged stamped result, and its query over the views of its time. */
 export async function loadProvedStamp(ledger: Ledger, path: string): Promise<ProvedStamp> {
   const note = await noteOf(path)
   await refuseOtherFile(ledger, note, path)
@@ -316,7 +317,7 @@ export async function loadProvedStamp(ledger: Ledger, path: string): Promise<Pro
   return { note, source: { root, version, script, query, variables, anyVariable: true, filesGone } }
 }
 
-/** The note of a stamped result; refuses what is none. */
+/** Reads the note of a stamped result; refuses any other file. */
 export async function noteOf(path: string): Promise<StampNote> {
   const note = await readNote(path).catch(async (cause: unknown) => {
     if (await isParquet(path)) throw unsoundFile(path, 'a Parquet file', 'a damaged one', cause)
@@ -334,7 +335,7 @@ async function isParquet(path: string): Promise<boolean> {
 
 const parquetMark = 'PAR1'
 
-/** The file must be the one whose digest the lake holds. */
+/** Refuses a file other than the one whose digest the lake has. */
 async function refuseOtherFile(ledger: Ledger, note: StampNote, path: string): Promise<void> {
   const { lake } = ledger.head()
   if (lake !== note.lake)
@@ -349,15 +350,17 @@ async function refuseOtherFile(ledger: Ledger, note: StampNote, path: string): P
   throw unsoundFile(path, 'the bytes that were stamped', 'a file that was changed since, or was never stamped here')
 }
 
-/** The first file of a version that the lake goes on without and that is not there; undefined where all are. */
+/**
+ * Finds the first file of a version that was dropped from the lake and no longer exists; undefined if there is none.
+ */
 function forgottenFile(ledger: Ledger, version: number): StoredFile | undefined {
   const dropped = liveFiles(ledger, { version }).filter((file) => file.dropped_version !== null)
   return dropped.find((file) => !isThere(inLake(ledger.root, file.path)))
 }
 
 /**
- * Does something with a stamped result. If that fails and the lake goes on without a file of the result's version, it
- * fails for that: a result that does not read the file does not need it.
+ * Runs work with a stamped result. If that fails and the lake works without a file of the result's version, it fails
+ * for that reason: a result that does not read the file does not need it.
  */
 export async function unlessForgotten<T>(
   ledger: Ledger,
@@ -398,7 +401,7 @@ function unsoundFile(path: string, expected: string, got: string, cause?: unknow
   return new LakeError('integrity', { subject: path, expected, got, next, cause })
 }
 
-/** Refuses a stamped outcome of a figure where the rows of a query are asked for. */
+/** Refuses a stamped outcome of a statistic where the rows of a query are expected. */
 export function refuseOutcome({ stress }: StampNote, path: string): void {
   if (stress === undefined) return
   throw usage(path, { expected: 'a stamped result of a query', got: 'the outcome of pitlake stress' })

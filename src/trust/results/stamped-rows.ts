@@ -40,12 +40,12 @@ export interface StampNote extends Readonly<z.infer<typeof noteShape>> {
 /** The footer's key. */
 const footerKey = 'pitlake_stamp'
 
-/** The tables of a session in which the kept rows stand, and those that were brought along. */
+/** Tables of a session with the kept rows, and with those that were imported. */
 export const keptRows = { own: 'stamped_result', brought: 'stamped_before' } as const
 
 /**
  * Runs a query and keeps its rows in a table of the session; the same rows give the same digest. DuckDB promises no
- * order where the query asks for none, so then the rows are put into one: by all columns, as text.
+ * order if the query has none, so then the rows are sorted: by all columns, as text.
  */
 export async function runStamped(session: Engine, query: string, run: RunDeps): Promise<ResultDigest> {
   const ready = await runScript(session, query, run)
@@ -60,13 +60,13 @@ export async function runStamped(session: Engine, query: string, run: RunDeps): 
   })
 }
 
-/** Whether the kept rows and those of the file brought along are the same, each as often, whatever their order. */
+/** Whether the kept rows and the imported ones are the same, each as often, whatever their order. */
 export async function sameRows(session: Engine): Promise<boolean> {
   const beside = await rowsBeside(session, keptRows.own, keptRows.brought)
   return beside !== undefined && beside.every((rows) => rows === 0)
 }
 
-/** The engine's version, as DuckDB names it. */
+/** Reads the engine's version, as DuckDB names it. */
 export async function engineVersion(session: Engine): Promise<string> {
   const [row] = await session.rows<{ version: string }>('SELECT version() AS version')
   return row?.version ?? ''
@@ -86,12 +86,12 @@ export async function writeStamped(session: Engine, path: string, note: StampNot
   )
 }
 
-/** Brings the rows that another session kept, to be compared like those of a stamped file. */
+/** Copies the rows that another session kept, to be compared like those of a stamped file. */
 export async function bringKept(from: Engine, to: Engine): Promise<void> {
   await carry(from, `FROM ${keptRows.own}`, to, keptRows.brought)
 }
 
-/** The note of a stamped file; undefined for any other Parquet file. */
+/** Reads the note of a stamped file; undefined for any other Parquet file. */
 export async function readNote(path: string): Promise<StampNote | undefined> {
   using reader = await Engine.open(':memory:', { threads: 1 })
   const rows = await reader.rows(
@@ -122,8 +122,8 @@ export interface FirstRow extends ChangedRow {
 }
 
 /**
- * The first row that the kept rows hold more often than those brought along, or less often; undefined where there is
- * none.
+ * Finds the first row that occurs more often in the kept rows than in the imported ones, or less often; undefined if
+ * there is none.
  */
 export async function firstRow(session: Engine): Promise<FirstRow | undefined> {
   const names = await columnNames(session, keptRows.own)
@@ -163,12 +163,12 @@ function linesOf(table: string, names: readonly string[]): string {
   return `SELECT row_number() OVER () AS place, ${lineSql(names)} AS line FROM ${table}`
 }
 
-/** A row as one list of texts. */
+/** Builds the SQL of a row as one list of texts. */
 function lineSql(names: readonly string[]): string {
   return `[${names.map((name) => `CAST(${quoteName(name)} AS VARCHAR)`).join(', ')}]`
 }
 
-/** How often the rows of a difference are kept, as one text. */
+/** Counts how often the rows of a difference are kept, as one text. */
 export async function countOf(session: Engine, { lines }: FirstRow): Promise<string> {
   const names = await columnNames(session, keptRows.own)
   const counts = [lines.before, lines.after].map((line) =>
@@ -184,7 +184,7 @@ function literalOf(line: Line): string {
   return `CAST([${line.map((value) => (value === null ? 'NULL' : quote(value))).join(', ')}] AS VARCHAR[])`
 }
 
-/** SHA-256 over the rows of a relation in their order; every bit of a double counts. */
+/** Computes the SHA-256 over the rows of a relation in their order; every bit of a double counts. */
 async function digestOf(session: Engine, relation: string): Promise<ResultDigest> {
   const described = await columnsOf(session, relation)
   const hash = createHash('sha256').update(described.map(({ name, type }) => `${name} ${type}`).join('\n'))
@@ -214,13 +214,13 @@ export interface PinnedQuery {
   readonly script: string
   readonly query: string
   readonly variables: SessionVariables
-  /** Whether any variable may be set: those of a stamped result. */
+  /** Whether any variable may be set, such as those of a stamped result. */
   readonly anyVariable: boolean
   /** Whether files of that version are gone for good: the lake goes on without them. */
   readonly filesGone?: boolean
 }
 
-/** How a session is opened in which it runs: on one thread, so that sums repeat. */
+/** Builds the options of a session in which it runs: on one thread, so that sums repeat. */
 export function pinnedOptions({ script, query, anyVariable, variables, filesGone }: PinnedQuery): SessionOptions {
   return { script, threads: 1, query, anyVariable, set: variables, ...(filesGone === true && { filesGone }) }
 }

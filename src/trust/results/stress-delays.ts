@@ -4,15 +4,12 @@ import { computedSql } from '../../sources/points/files.ts'
 import { quote, quoteList } from '../../lake/store/engine.ts'
 import { realPoints } from '../../query/views/script.ts'
 
-/** Quantiles of how late points came, as the audit of the rules tells them. */
+/** Quantiles of how late points came, as in the audit of the rules. */
 export const quantiles = ['p50', 'p95', 'p99', 'max'] as const
 /** One of these quantiles; derived, so that `quantiles` is the one list of them. */
 export type Quantile = (typeof quantiles)[number]
 
-/**
- * How late the points of an endpoint and interval were seen to come: seconds after the end; null where nobody saw one
- * come.
- */
+/** Observed lags of the points of an endpoint and interval: seconds after the end; null if no arrival was observed. */
 export interface SeenLags extends Readonly<Record<Quantile, number | null>> {
   readonly metric: string
   readonly interval: Interval
@@ -25,7 +22,7 @@ export interface LakeVintage {
   readonly at: string
 }
 
-/** Which columns of a query tell its instants, and which may look ahead. */
+/** Columns of a query with its instants, and those that may look ahead. */
 export interface DecidedColumns {
   /** Column with the time of each row. Default: `ts`. */
   readonly ts: string
@@ -73,12 +70,15 @@ export interface Delay {
   readonly floors: readonly Floor[]
 }
 
-/** Delay by which each point is known later by a fixed time. */
+/** Builds a delay by which each point is known later by a fixed time. */
 export function laterBy(kind: DelayKind, seconds: number): Delay {
   return { kind, name: formatDuration(seconds), seconds, floors: [] }
 }
 
-/** No point earlier than so many of its endpoint came; an endpoint of which no arrival is known stays as it is. */
+/**
+ * Builds a delay by observed lags: no point arrives before so many of its endpoint did; an endpoint without known
+ * arrivals stays as it is.
+ */
 export function asLateAs(quantile: Quantile, seen: readonly SeenLags[]): Delay {
   const floors = seen.flatMap(({ metric, interval, [quantile]: seconds }) =>
     seconds === null ? [] : [{ metric, interval, seconds }],
@@ -87,8 +87,8 @@ export function asLateAs(quantile: Quantile, seen: readonly SeenLags[]): Delay {
 }
 
 /**
- * The stored points as they would be known under a delay, of these metrics alone if some are named: a SELECT for
- * `alteredScript`. When a point was computed stays what the provider said. Nothing is known earlier than it was.
+ * Builds the stored points as they would be known under a delay, of these metrics alone if some are named: a SELECT for
+ * `alteredScript`. The time when a point was computed stays that of the provider. Nothing is known earlier than it was.
  */
 export function delayedPoints(delay: Delay, metrics?: readonly string[]): string {
   const later = (at: string): string => {
@@ -106,7 +106,7 @@ function added(at: string, seconds: number): string {
   return `make_timestamptz(epoch_us(${at}) + ${seconds * micros})`
 }
 
-/** SQL of a timestamp that is not earlier than the floor of its endpoint and interval; NULL stays NULL. */
+/** Builds the SQL of a timestamp that is not earlier than the floor of its endpoint and interval; NULL stays NULL. */
 function floorSql(at: string, floors: readonly Floor[]): string {
   const branches = floors.map(({ metric, interval, seconds }) => {
     const from = `${endSql('epoch_us(told.t)', interval, micros)} + ${Math.ceil(seconds * micros)}`

@@ -22,7 +22,7 @@ export interface FigureTrial {
   readonly again: StressAgain
 }
 
-/** Tries a figure over a pinned version: the outcome, its rows as SQL, and what is needed to try it once more. */
+/** Tests a statistic over a pinned version: the outcome, its rows as SQL, and what is needed to test it once more. */
 export async function tryFigure(
   ledger: Ledger,
   pinned: PinnedQuery,
@@ -42,7 +42,7 @@ export async function tryFigure(
   }
 }
 
-/** SQL of the rows of a stamped outcome, tried once more. */
+/** Builds the SQL of the rows of a stamped outcome, tried once more. */
 export async function tryFigureAgain(
   source: PinnedQuery,
   { seen, vintages, ...input }: StressAgain,
@@ -67,7 +67,9 @@ const types = {
 /** A row of a stamped outcome. Derived, so that `types` is the one list of its columns. */
 type StampedRun = Readonly<Partial<Record<keyof typeof types, string | number | boolean | null>>>
 
-/** An outcome as rows: the lake as it is, each run, each metric alone, and the verdict, in this order. */
+/**
+ * Builds the SQL of an outcome as rows: the lake as it is, each run, each metric alone, and the verdict, in this order.
+ */
 function rowsSql({ verdict, figure, rows, runs, metrics, bears_seconds: borne }: Stressed): string {
   const stampedRuns: StampedRun[] = [
     { kind: 'as it is', rows, figure },
@@ -87,8 +89,8 @@ function rowsSql({ verdict, figure, rows, runs, metrics, bears_seconds: borne }:
 }
 
 /**
- * A pinned query with so many earlier versions to try: of those before this one, and before what the query sees at
- * most, that brought something (merges and redatings take files away), evenly among them, the last with them.
+ * Selects earlier versions to try with a pinned query: those before this one, and before the limit of what the query
+ * sees, that added something (merges and redatings remove files), evenly among them, the last included.
  */
 export function withVintages(ledger: Ledger, source: PinnedQuery, vintageCount: number): StressSource {
   const { observed_as_of: observedAsOf } = source.variables

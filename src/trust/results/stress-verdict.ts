@@ -1,6 +1,6 @@
 import { formatDuration } from '../../base/time.ts'
 
-/** One run beside the one that it is held against. */
+/** Run, and its comparison with another one. */
 export interface StressRun {
   /** `lag`, `latency` or `version`. */
   readonly kind: 'lag' | 'latency' | 'version'
@@ -55,20 +55,22 @@ export const stressWords: Readonly<Record<StressRating, string>> = {
   undecided: 'undecided',
 }
 
-/** The part of itself by which a figure moved. */
+/** Computes the share of itself by which a statistic moved. */
 export function movedShare(figure: number | null, before: number | null): number | null {
   if (figure === null || before === null) return null
   if (figure === before) return 0
   return before === 0 ? null : (figure - before) / Math.abs(before)
 }
 
-/** Whether a figure moved, up or down, by more than a part of itself; what is no number any more did. */
+/** Whether a statistic moved, up or down, by more than a part of itself; one that is no number any more did. */
 export function isFallen(figure: number | null, before: number | null, within: number): boolean {
   if (figure === null || before === null) return figure !== before
   return Math.abs(figure - before) > within * Math.abs(before)
 }
 
-/** Delays judge a figure; earlier versions, which may only have held less, are told. */
+/**
+ * Judges a statistic by delays; earlier versions, which may only have had less data, are reported without judgement.
+ */
 export function stressVerdict(
   runs: readonly StressRun[],
   figure: number,
@@ -88,7 +90,7 @@ export function stressVerdict(
   }
 }
 
-/** Words for the delay or version that a run tries. */
+/** Describes the delay or version that a run tries. */
 export function describeRun({ kind, name }: Pick<StressRun, 'kind' | 'name'>): string {
   if (kind === 'version') return `at version ${name}`
   if (kind === 'latency') return `with ${name} more to act`
@@ -96,14 +98,14 @@ export function describeRun({ kind, name }: Pick<StressRun, 'kind' | 'name'>): s
   return name.startsWith('p') ? `with points as late as ${name} of their metric` : `with points ${name} later`
 }
 
-/** Four digits that count. */
+/** Formats a statistic with four significant digits. */
 export function briefFigure(value: number): string {
   return String(Number(value.toPrecision(4)))
 }
 
 /**
- * Longest added lag, in seconds, under which a statistic holds that falls under a longer one, to within a minute or 5
- * %. Null if no lag that was tried made it fall.
+ * Finds the longest added lag, in seconds, under which a statistic holds that falls under a longer one, to within a
+ * minute or 5 %. Null if it fell under no lag that was tried.
  */
 export async function longestSafeLag(
   runs: readonly StressRun[],

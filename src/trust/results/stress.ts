@@ -68,7 +68,7 @@ export interface Stressed extends StressVerdict {
   readonly notes: readonly string[]
 }
 
-/** The conditions of a run beside those of the query. */
+/** Conditions of a run in addition to those of the query. */
 interface Conditions {
   readonly delay?: Delay
   readonly metrics?: readonly string[]
@@ -88,13 +88,13 @@ interface FigureRun extends Disposable {
 const none = { runs: [], delay: null, metrics: [], bears_seconds: null }
 /** Changes nothing, and is opened sooner than the views whole. */
 const unchanged = laterBy('lag', 0)
-/** More metrics than these are not tried one by one. */
+/** Maximum number of metrics that are tried one by one. */
 const mostMetrics = 24
 
 /**
- * Runs a query again as it would have come out had points been known later, by all of them and by one metric at a time,
- * and as it came out at earlier versions, and tells how far a figure over its rows moves. Everything runs on one
- * thread, so that nothing else can move it; the first run but one changes nothing, and must give the same.
+ * Runs a query again as it would have come out if points had been known later, for all of them and for one metric at a
+ * time, and as it came out at earlier versions, and reports how far a statistic over its rows moves. Everything runs on
+ * one thread, so that nothing else can move it; the second run changes nothing, and must return the same.
  */
 export async function stress(source: StressSource, input: StressInput, run: RunDeps): Promise<Stressed> {
   const trial: Trial = { source, input, run, done: 0 }
@@ -136,7 +136,7 @@ export async function stress(source: StressSource, input: StressInput, run: RunD
   }
 }
 
-/** Why a query that looks ahead is no strategy, with the row that shows it. */
+/** Explains why a query that looks ahead is no strategy, with the row that shows it. */
 function leakReason({ reason, differences: [difference] }: LookaheadProof): string {
   const shown = difference === undefined ? '' : `: ${leakSentence(difference)}`
   return `the query looks ahead, ${reason ?? noCause}${shown}`
@@ -155,8 +155,8 @@ interface Trial {
 }
 
 /**
- * The delays, shortest first; quantiles only where an arrival is known, for otherwise they would promise what nobody
- * saw.
+ * Lists the delays, shortest first; quantiles only if an arrival is known, for otherwise they would promise what was
+ * not observed.
  */
 async function delaysOf({ lags, latencies, seen }: StressInput, metrics: readonly string[]) {
   const quantiles = lags.filter((lag) => typeof lag !== 'number')
@@ -191,7 +191,8 @@ async function allMetrics(session: Engine): Promise<string[]> {
 }
 
 /**
- * Runs the query and its figure under conditions; what its script makes lives and ends with the session, which is open.
+ * Runs the query and its statistic under conditions; what its script makes lives and ends with the session, which is
+ * open.
  */
 async function runUnder(trial: Trial, { delay, metrics, asOf, observedAsOf }: Conditions): Promise<FigureRun> {
   const { source, input, run } = trial
@@ -213,7 +214,7 @@ async function runUnder(trial: Trial, { delay, metrics, asOf, observedAsOf }: Co
   })
 }
 
-/** A run under conditions beside another one. */
+/** Compares a run under conditions with another one. */
 async function compareRuns(
   trial: Trial,
   base: Engine,
@@ -249,7 +250,7 @@ async function runDelayed(trial: Trial, base: FigureRun, delay: Delay): Promise<
   )
 }
 
-/** Run on an earlier version, with the statistic that the lake gives today for the same time. */
+/** Runs on an earlier version, and compares with the statistic that the lake gives today for the same time. */
 async function runVersion(trial: Trial, version: number, at: string): Promise<StressRun> {
   const { as_of: ownLimit } = trial.source.variables
   const asOf = typeof ownLimit === 'string' && (parseMicros(ownLimit) ?? Infinity) < microsOf(at) ? ownLimit : at
@@ -259,8 +260,8 @@ async function runVersion(trial: Trial, version: number, at: string): Promise<St
 }
 
 /**
- * The delay to look into: the first under which the figure falls, else the one that moves it most; undefined where none
- * does.
+ * Chooses the delay to look into: the first under which the statistic falls, else the one that moves it most; undefined
+ * if none does.
  */
 function worstOf(runs: readonly StressRun[], delays: readonly Delay[]): Delay | undefined {
   const far = ({ figure, before }: StressRun): number => Math.abs((figure ?? 0) - (before ?? 0))
@@ -294,11 +295,11 @@ async function delayEachMetric(
     .toSorted((a, b) => b.share - a.share)
 }
 
-/** The table that a figure reads, and the one with the rows of another run. */
+/** Table that a statistic reads, and the one with the rows of another run. */
 const resultTable = 'result'
 const other = 'result_before'
 
-/** Keeps the rows of a script's last statement for figures; gives their number. */
+/** Keeps the rows of a script's last statement for statistics; returns their number. */
 async function keepRows(session: Engine, script: string, run: RunDeps): Promise<number> {
   const ready = await runScript(session, script, run)
   if (ready.kind !== 'SELECT') throw usage('SQL', { expected: 'a query, which gives rows', got: ready.kind })
@@ -310,7 +311,8 @@ async function keepRows(session: Engine, script: string, run: RunDeps): Promise<
 }
 
 /**
- * The figure over the kept rows: a SELECT of one number, or an expression over them. Null where it is no finite number.
+ * Computes the statistic over the kept rows: a SELECT of one number, or an expression over them. Null if it is no
+ * finite number.
  */
 async function figureOf(session: Engine, figure: string, run: RunDeps): Promise<number | null> {
   const tree = await parsedSql(session, figure)

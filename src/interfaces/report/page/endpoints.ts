@@ -2,10 +2,10 @@ import type { EndpointFacts, EndpointLag, StatusPage } from '../status-page.ts'
 import { html, type Html, inlineJson } from './html.ts'
 import { instant, monthName, percent, several, span, formatCount } from '../../../base/figures.ts'
 
-/** Shares from which on a month takes a tone, darkest first; below the last one nothing of what is due is there. */
+/** Shares from which a month takes a tone, darkest first; below the last one nothing that is due is stored. */
 const tones = [1, 0.97, 0.9, 0.5, Number.MIN_VALUE] as const
 
-/** The tone of a month: `f` failed, `h0` full … `h4` little, `h5` nothing; undefined where nothing is due. */
+/** Chooses the tone of a month: `f` failed, `h0` full … `h4` little, `h5` nothing; undefined if nothing is due. */
 export function toneOf(due: number, stored: number, failed: number): string | undefined {
   if (due === 0) return undefined
   if (failed > 0) return 'f'
@@ -13,7 +13,7 @@ export function toneOf(due: number, stored: number, failed: number): string | un
   return `h${found < 0 ? tones.length : found}`
 }
 
-/** The map of all endpoints by month, with freshness and arrival beside each. */
+/** Draws the map of all endpoints by month, with freshness and arrival next to each. */
 export function endpointSection(page: StatusPage): Html {
   if (page.endpoints.length === 0) return html`<p class="none">No points are stored yet.</p>`
   const families = Map.groupBy(page.endpoints, ({ metric }) => metric.split('/')[0] ?? '')
@@ -57,7 +57,7 @@ function endpointRow(page: StatusPage, row: EndpointFacts, first: boolean): Html
 `
 }
 
-/** The months of one endpoint as one picture; neighbours of one tone are one shape. */
+/** Draws the months of one endpoint as one picture; adjacent months of one tone are one shape. */
 function heat(page: StatusPage, row: EndpointFacts): Html {
   const shapes = new Map<string, string>()
   let from = 0
@@ -76,7 +76,7 @@ function toneAt(row: EndpointFacts, month: number): string | undefined {
   return toneOf(row.due[month] ?? 0, row.held[month] ?? 0, row.failed[month] ?? 0)
 }
 
-/** The row in a sentence, for those who do not see it. */
+/** Describes the row in a sentence, for readers who do not see it. */
 function describeMonths(page: StatusPage, row: EndpointFacts): string {
   const sum = (counts: readonly number[]) => counts.reduce((a, b) => a + b, 0)
   const due = sum(row.due)
@@ -90,7 +90,7 @@ function describeMonths(page: StatusPage, row: EndpointFacts): string {
   )
 }
 
-/** The years over the columns. */
+/** Draws the years over the columns. */
 function years(page: StatusPage): Html[] {
   const marks: Html[] = []
   for (let month = 0; month < page.months; month++) {
@@ -115,7 +115,7 @@ function freshness({ fresh, overdue, newest }: EndpointFacts): Html {
   const text = parts.length === 0 ? 'fresh' : parts.join(', ')
   const last = newest === null ? '' : instant(newest)
   const counts = `${fresh.fresh} fresh, ${fresh.pending} pending, ${fresh.behind} behind, ${fresh.stopped} stopped`
-  // There is room for one: of what is late for how long is told, of all else how far it goes.
+  // There is room for one: how late it is for a late series, how far it goes for all others.
   const shown = fresh.behind > 0 || fresh.stopped > 0 ? text : html`<b>${last}</b> ${text}`
   return html`<span class="fresh ${worst}" title="${counts}${last === '' ? '' : `; newest ${last}`}">${shown}</span>`
 }
@@ -123,7 +123,7 @@ function freshness({ fresh, overdue, newest }: EndpointFacts): Html {
 const shortest = 30
 const longest = 30 * 86_400
 
-/** Where a lag stands on the logarithmic axis of half a minute to thirty days, 0 to 100. */
+/** Places a lag on the logarithmic axis of half a minute to thirty days, 0 to 100. */
 export function lagAt(seconds: number): number {
   const clipped = Math.min(longest, Math.max(shortest, seconds))
   return (Math.log(clipped / shortest) / Math.log(longest / shortest)) * 100
@@ -141,7 +141,7 @@ function lagTicks(): Html[] {
   return ticks.map(([seconds, text]) => html`<i style="left:${lagAt(seconds).toFixed(2)}%">${text}</i>`)
 }
 
-/** One endpoint's arrivals: middle, bulk, tail and the rule that they are measured by. */
+/** Draws one endpoint's arrivals: middle, bulk, tail and the rule that they are measured by. */
 function strip(lag: EndpointLag): Html {
   const [p05, p50, p95, p99, max] = [lag.p05, lag.p50, lag.p95, lag.p99, lag.max].map(lagAt)
   const rule = lag.rule === null ? null : lagAt(lag.rule)

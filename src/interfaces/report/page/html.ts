@@ -5,7 +5,7 @@ export interface Html {
 
 type Part = Html | string | number | null | undefined | false | readonly Part[]
 
-/** A template whose every inserted text is escaped; only what came out of `html` itself is inserted as it is. */
+/** Escapes every text inserted into a template; only markup from `html` itself is inserted as it is. */
 export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return { markup: strings.map((text, index) => text + (index < parts.length ? flat(parts[index]) : '')).join('') }
 }
@@ -26,7 +26,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** The text as it may stand between tags and in quoted attributes; control characters are shown, not sent. */
+/** Escapes a text for use between tags and in quoted attributes; control characters are shown, not sent. */
 function escapeText(text: string): string {
   return text
     .replaceAll(/[&<>"']/g, (char) => entities[char] ?? char)
@@ -34,7 +34,7 @@ function escapeText(text: string): string {
     .toWellFormed()
 }
 
-/** A value as JSON that may stand inside a script element. */
+/** Formats a value as JSON that may be inside a script element. */
 export function inlineJson(value: unknown): Html {
   const text = JSON.stringify(value).replaceAll(/[<>&\u2028\u2029]/g, (char) => {
     return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`

@@ -18,7 +18,7 @@ const verdicts: Readonly<Record<Trust, string>> = {
   no: 'It cannot be trusted as it is.',
 }
 
-/** Who, which version, and whether to trust it. */
+/** Draws the head of the page: the provider, the version, and whether to trust it. */
 function masthead({ standing, madeAt, program }: StatusPage): Html {
   const { committed_at } = standing
   const limits = verdictLimits(standing)
@@ -43,7 +43,7 @@ function reason({ level, text, next }: Reason): Html {
   return html`<li class="${level}">${text}${next !== null && html` <code>${next}</code>`}</li>`
 }
 
-/** Whether a stored value was contradicted, and whether somebody took note. */
+/** Describes whether a stored value was contradicted, and whether that was acknowledged. */
 function contradictions({ violations, acknowledged, registry }: LakeStanding): Html {
   const open = violations + (registry.findings ?? 0)
   const acknowledgedCount = acknowledged + (registry.findings_acknowledged ?? 0)
@@ -112,7 +112,7 @@ function gauges(standing: LakeStanding): Html[] {
   ]
 }
 
-/** What of a schema changed, if anything did. */
+/** Describes changes of a schema; empty if there are none. */
 function changed(schemaChanges: number | null): string {
   return schemaChanges === null || schemaChanges === 0 ? '' : `, ${several(schemaChanges, 'schema change')}`
 }
@@ -126,7 +126,7 @@ const width = 720
 const height = 180
 const floor = 150
 
-/** All arrivals by how much of their rule's lag they took; what stands right of 1 the rule did not foresee. */
+/** Draws all arrivals by how much of their rule's lag they took; those to the right of 1 exceed the rule. */
 function lagSection({ lagBins: bins, readable }: StatusPage): Html {
   if (!readable) return html`<p class="bad">A data file cannot be read. <code>pitlake doctor</code> names it.</p>`
   const total = bins.reduce((sum, bin) => sum + bin.points, 0)
@@ -157,7 +157,7 @@ function label(ratio: number): string {
   return `${Number(text)}×`
 }
 
-/** Every contradiction with both values; the stored one holds. */
+/** Draws every contradiction with both values; the stored one stays. */
 function violationSection({ violations, standing }: StatusPage): Html {
   if (violations.length === 0)
     return html`<p class="none">None: whatever was asked again came back as it is stored.</p>`
@@ -179,7 +179,7 @@ function shortened(value: string | null): Html | string {
   return value.length <= 48 ? value : html`<span title="${value.slice(0, 2000)}">${value.slice(0, 46)}…</span>`
 }
 
-/** The last runs: what was planned and what was done. */
+/** Draws the last runs: what was planned and what was done. */
 function runSection({ runs }: StatusPage): Html {
   if (runs.length === 0) return html`<p class="none">No run is on record.</p>`
   return html`<div class="scroll" tabindex="0"><table class="runs">
@@ -193,7 +193,7 @@ function run(fact: RunFact): Html {
 `
 }
 
-/** Planned as an outline, done as a bar in it; what went beyond the plan stands out. */
+/** Draws a plan as an outline and the result as a bar in it; the part beyond the plan is distinct. */
 function pair(planned: number | null, done: number | null): Html {
   const most = Math.max(planned ?? 0, done ?? 0, 1)
   const at = (count: number | null) => (((count ?? 0) / most) * 100).toFixed(1)
@@ -205,7 +205,7 @@ function pair(planned: number | null, done: number | null): Html {
 
 const newest = 12
 
-/** What every commit brought, and the newest ones by name. */
+/** Draws the points that every commit added, and the newest commits by name. */
 function versionSection({ versions }: StatusPage): Html {
   if (versions.length === 0) return html`<p class="none">Nothing has been committed.</p>`
   const most = versions.reduce((top, v) => Math.max(top, Math.abs(v.points_added)), 1)
@@ -226,7 +226,7 @@ ${versions
   )}</tbody></table></div>`
 }
 
-/** The results that are kept so that they can be made again, and what is known of each. */
+/** Draws the results that are kept for reproduction, and what is known of each. */
 function stampSection({ stamps, stampsAt, standing }: StatusPage): Html {
   if (stamps.length === 0) return html`<p class="none">No result is stamped. <code>pitlake stamp</code> pins one.</p>`
   const more = standing.stamps - stamps.length
@@ -249,7 +249,7 @@ function stamped({ id, file, version, at, rows, verdict }: StampFact, place: str
 `
 }
 
-/** What the page's colours and words mean. */
+/** Explains the page's colours and words. */
 function notesSection({ silent }: StatusPage): Html {
   return html`${silent.length > 0 && html`<details><summary>${several(silent.length, 'endpoint')} asked without a single point</summary><div class="scroll" tabindex="0"><table><tbody>${silent.map((s) => html`<tr><td class="id">${s.metric}</td><td>${s.state}</td><td>${s.reason}</td></tr>`)}</tbody></table></div></details>`}
 <dl class="notes">
@@ -262,7 +262,8 @@ function notesSection({ silent }: StatusPage): Html {
 }
 
 /**
- * The style sheet, or the only script: a cursor over the map of months, without which the page says everything, too.
+ * Reads the style sheet, or the only script: a cursor over the map of months, without which the page shows everything,
+ * too.
  */
 function readAsset(ending: '.css' | '.js'): string {
   return textsIn(new URL('browser/', import.meta.url), ending)
@@ -270,12 +271,12 @@ function readAsset(ending: '.css' | '.js'): string {
     .join('')
 }
 
-/** Text of this program's own that is markup already: styles, scripts. Never for anything that was read. */
+/** Marks text of this program's own as markup: styles, scripts. Never for anything that was read. */
 const trusted = (markup: string): Html => ({ markup })
 
 /**
- * The status of a lake as one file that needs nothing else: its policy forbids every connection, and of scripts it
- * lets only its own run.
+ * Builds the status of a lake as one self-contained file: its policy forbids every connection, and allows only its own
+ * script to run.
  */
 export function statusPage(page: StatusPage): string {
   const { standing } = page

@@ -15,7 +15,7 @@ interface StressBar {
   readonly falls: boolean
 }
 
-/** The figures of all runs as bars from one zero, a picture of its own (SVG). */
+/** Draws the statistics of all runs as bars from one zero, as a separate picture (SVG). */
 export function stressPicture({ figure, runs, verdict, reason }: Stressed, file: string): string {
   const shownRuns = runs.filter(({ kind }) => kind !== 'version')
   const bars = [

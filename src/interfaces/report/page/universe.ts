@@ -9,7 +9,9 @@ const top = 22
 const floor = 122
 const middle = 166
 
-/** Products as the lake knew them over time: active and retired stacked, and below what came and went. */
+/**
+ * Draws products as the lake knew them over time: active and retired stacked, and below them arrivals and departures.
+ */
 export function universeSection(page: StatusPage): Html {
   const { universe, standing } = page
   const first = universe[0]
@@ -71,7 +73,7 @@ ${moves.map(
 <div class="legend" aria-hidden="true"><span><i class="k u-active"></i>active</span><span><i class="k u-retired"></i>retired</span><span><i class="k u-created"></i>created</span><span><i class="k u-removed"></i>removed</span><span>above: the universe; below: created upwards, retired and removed downwards</span></div>`
 }
 
-/** A stepped area: each state holds until the next. */
+/** Draws a stepped area: each state lasts until the next. */
 function area(
   steps: readonly UniverseStep[],
   x: (at: number) => number,

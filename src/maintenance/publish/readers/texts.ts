@@ -5,9 +5,9 @@ import { arrivalsSql } from '../../../query/views/joins.ts'
 import { type ObjectText, readObjects, fillIn, utcSql } from '../../../query/views/template.ts'
 
 /**
- * The texts by which other engines ask the published tables as our views ask the lake. The SQL ones are made of the
- * very text of the view `points` and of two queries that every dialect understands. Of points of `revisable` metrics,
- * which may have several vintages, `points` gives the last.
+ * Builds the texts with which other engines query the published tables as our views query the lake. The SQL ones are
+ * made from the very text of the view `points` and from two queries that every dialect understands. For `revisable`
+ * metrics, whose points may have several vintages, `points` shows the last.
  */
 export function readerTexts(uri: string, revisable: readonly string[] = []) {
   const textsFor = (name: string, dialect?: Dialect) => ({
@@ -36,13 +36,13 @@ export function readerTexts(uri: string, revisable: readonly string[] = []) {
   ]
 }
 
-/** The seconds of each interval of a constant length, or the months of the others, as Python says a dictionary. */
+/** Formats the seconds of each interval of a constant length, or the months of the others, as a Python dictionary. */
 function lengths(unit: 'seconds' | 'months'): string {
   const all = intervals.map((interval): [string, number] => [interval, measureOf(interval)[unit]])
   return JSON.stringify(Object.fromEntries(all.filter(([, length]) => length > 0)))
 }
 
-/** The columns of the view `points`, as its header tells them and as Python says a list. */
+/** Formats the columns of the view `points`, from its header, as a Python list. */
 function columns(): string {
   return JSON.stringify(columnNames())
 }
@@ -58,7 +58,7 @@ function pointsView(): ObjectText {
   return view
 }
 
-/** What the placeholders of the texts stand for in a dialect. */
+/** Builds the replacement of the placeholders in the texts, in a dialect. */
 function words(dialect: Dialect, revisable: readonly string[]): (word: string, argument: string) => string | undefined {
   const seconds = (option: string): string => dialect.wholeNumber(`${dialect.number(option)} * 1000000`)
   const functions: Readonly<Record<string, (...parts: string[]) => string>> = {
@@ -84,7 +84,7 @@ function words(dialect: Dialect, revisable: readonly string[]): (word: string, a
     text: (name = '') => bodyOf(name, dialect, revisable),
     rest: (name = '') => bodyOf(name, dialect, revisable).replace(/^WITH /, ''),
     strange: () => dialect.strange ?? '0',
-    // What stands in the text only if points may have several vintages, only if none may, or the one or the other.
+    // Text that is included only if points may have several vintages, only if none may, or one of two.
     revised: (sql = '') => (revisable.length > 0 ? sql : ''),
     fixed: (sql = '') => (revisable.length > 0 ? '' : sql),
     either: (several = '', single = '') => (revisable.length > 0 ? several : single),
@@ -93,7 +93,7 @@ function words(dialect: Dialect, revisable: readonly string[]): (word: string, a
     Object.hasOwn(functions, word) ? functions[word]?.(...argument.split('|').map((part) => part.trim())) : undefined
 }
 
-/** One of the shared queries in a dialect, without its header. */
+/** Builds one of the shared queries in a dialect, without its header. */
 function bodyOf(name: string, dialect: Dialect, revisable: readonly string[]): string {
   const body = readTemplate(`${name}.sql`)
     .replace(/^(?:--[^\n]*\n)+/, '')
@@ -101,7 +101,7 @@ function bodyOf(name: string, dialect: Dialect, revisable: readonly string[]): s
   return named(fillIn(name, body, words(dialect, revisable)), dialect)
 }
 
-/** The body of the view `points` over the published table. */
+/** Builds the body of the view `points` over the published table. */
 function pointsSql(dialect: Dialect): string {
   const view = pointsView()
   const clocks: Readonly<Record<string, string>> = {
@@ -122,7 +122,7 @@ function pointsSql(dialect: Dialect): string {
   return named(body.replaceAll(/\n\s+AND true/g, ''), dialect)
 }
 
-/** SQL of the published points, with the last vintage of each point only. */
+/** Builds the SQL of the published points, with the last vintage of each point only. */
 function lastSql(dialect: Dialect, revisable: readonly string[]): string {
   const all = pointsSql(dialect)
   if (revisable.length === 0) return all
@@ -134,7 +134,7 @@ function lastSql(dialect: Dialect, revisable: readonly string[]): string {
   return named(`SELECT ${names.join(', ')}\nFROM (\n${indented(numbered)}\n) AS p WHERE p.nth = 1`, dialect)
 }
 
-/** The versions of a resource that are known at `as_of`, by what the lake held at `observed_as_of`. */
+/** Builds the SQL of the versions of a resource known at `as_of`, from what the lake had at `observed_as_of`. */
 function versionsSql(dialect: Dialect, resource: string): string {
   const cut = (option: string): string => {
     const at = dialect.instant(option)
@@ -146,8 +146,8 @@ function versionsSql(dialect: Dialect, resource: string): string {
 }
 
 /**
- * The end of the option `interval` that starts at an instant, both in microseconds, free of any calendar of the
- * session.
+ * Builds the SQL of the end of the option `interval` that starts at an instant, both in microseconds, free of any
+ * calendar of the session.
  */
 function endSql(dialect: Dialect, t: string): string {
   const branches = intervals.map((interval) => {
@@ -161,13 +161,19 @@ function endSql(dialect: Dialect, t: string): string {
   return `CASE ${dialect.text('interval')} ${branches.join(' ')} END`
 }
 
-/** The value of a dimension that a metric is joined on: the option, else the catalogue's; none where it takes none. */
+/**
+ * Builds the SQL of the value of a dimension that a metric is joined on: the option, else the catalogue's; none if it
+ * takes none.
+ */
 function takenSql(dialect: Dialect, dimension: string): string {
   const standard = `max(e.default_${dimension})`
   return `CASE WHEN ${standard} IS NOT NULL THEN coalesce(${dialect.text(dimension)}, ${standard}) END`
 }
 
-/** Whether a value is asked for that the metric does not take, though it takes others: `currency currencies`. */
+/**
+ * Builds the condition that a query requests a value that the metric does not take, though it takes others: `currency
+ * currencies`.
+ */
 function lacksSql(dialect: Dialect, parts: string): string {
   const [dimension = '', values = ''] = parts.split(' ')
   const wanted = dialect.text(dimension)
@@ -191,9 +197,9 @@ const indented = (sql: string): string => sql.replaceAll(/^/gm, '    ')
 /** An SQL expression. */
 type Sql = string
 
-/** How an engine says what the shared texts leave open; options are what a person passes, NULL where not given. */
+/** Dialect of an engine, for what the shared texts leave open; options are what a person passes, NULL if not given. */
 interface Dialect {
-  /** What stands around names that are words of the language. */
+  /** Quotation mark around names that are words of the language. */
   readonly quote: '"' | '`'
   /** A published table, for FROM. */
   readonly table: (name: string) => Sql
@@ -212,15 +218,15 @@ interface Dialect {
   readonly quotient: (dividend: Sql, other: number) => Sql
   /** The day of the month of a day counted from 1970-01-01. */
   readonly monthDay: (day: Sql) => Sql
-  /** Whether an array holds a value. */
+  /** Builds the condition that an array contains a value. */
   readonly has: (array: Sql, value: Sql) => Sql
   /** 0, or an error where an option is passed that nothing takes; not needed where the engine itself refuses it. */
   readonly strange?: Sql
-  /** 0, or an error where the condition holds. */
+  /** Builds 0, or an error if the condition is true. */
   readonly refuse: (condition: Sql, message: string) => Sql
 }
 
-/** What may be passed to the queries, beside the metric and its interval. */
+/** Options of the queries, in addition to the metric and its interval. */
 const options = 'currency exchange network max_age latency skip_nulls as_of observed_as_of backfill'.split(' ')
 
 /** Macros with named options; needs the extension `delta`. */
@@ -242,7 +248,10 @@ function duckdb(uri: string, utc: (x: Sql) => Sql): Dialect {
   }
 }
 
-/** Parameterised views; options are one text of JSON, tables the table functions of the engine. */
+/**
+ * Builds the dialect of ClickHouse: parameterised views; options are one text of JSON, tables the table functions of
+ * the engine.
+ */
 function clickhouse(uri: string): Dialect {
   const json = (option: string, type: string): Sql =>
     `JSONExtract({options:String}, ${literal(option)}, 'Nullable(${type})')`
@@ -274,8 +283,8 @@ function clickhouse(uri: string): Dialect {
 }
 
 /**
- * Views over session variables `pit_<option>`, or with `marked` a query over parameters `:<option>` and frames
- * `{name}`.
+ * Builds the dialect of Spark: views over session variables `pit_<option>`, or with `marked` a query over parameters
+ * `:<option>` and frames `{name}`.
  */
 function spark(uri: string, marked: boolean): Dialect {
   const value = (option: string): Sql => (marked ? `:${option}` : `pit_${option}`)
@@ -318,8 +327,8 @@ function trino(): Dialect {
   }
 }
 
-/** A text as SQL says it. */
+/** Quotes a text as an SQL literal. */
 const literal = (text: string): Sql => `'${text.replaceAll("'", "''")}'`
 
-/** The one option that is a word of the language. */
+/** Quotes the one option that is a word of the language. */
 const optionName = (option: string): Sql => (option === 'interval' ? '"interval"' : option)

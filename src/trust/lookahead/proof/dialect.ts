@@ -4,9 +4,9 @@ import { nodesOf } from '../../../query/parse-tree.ts'
 import { type Node, part, parts, says, word } from './nodes.ts'
 
 /**
- * A plan of DuckDB 2 as DuckDB 1.5 tells it, whose words the rules are written in: a comparison and a cast are
- * functions there, names are ends of paths, how far `lag` goes is an argument of it, and further filters stand beside
- * those of a scan. A plan of 1.5 stays as it is.
+ * Converts a plan of DuckDB 2 to the form of DuckDB 1.5, in whose words the rules are written: a comparison and a cast
+ * are functions there, names are ends of paths, how far `lag` goes is an argument of it, and further filters are next
+ * to those of a scan. A plan of 1.5 stays as it is.
  */
 export function inOneDialect(plan: Node): Node {
   const fields = Object.fromEntries(Object.entries(plan).map(([name, member]) => [name, inside(member)]))
@@ -72,7 +72,7 @@ const fixed: Readonly<Record<string, unknown>> = {
   sample_rate: -1,
 }
 
-/** A word of a plan of DuckDB 2 that nothing here understands: what it says may undo what a rule concludes. */
+/** Finds a word in a plan of DuckDB 2 that this code does not understand: it may undo what a rule concludes. */
 export function strangeWord(plan: Node): string | undefined {
   const nodes = [...nodesOf(plan)]
   if (!nodes.some((node) => says(node, 'qname') || says(node, 'qualified_name'))) return undefined

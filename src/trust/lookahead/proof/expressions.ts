@@ -11,12 +11,12 @@ export interface Scope {
   readonly facts: Fact[]
 }
 
-/** A row of a relation. */
+/** Builds the scope of a row of a relation. */
 export function scopeOf({ columns, present, facts }: Relation): Scope {
   return { columns, present, facts: [...facts] }
 }
 
-/** The value of an expression over the columns of a row. */
+/** Reads the value of an expression over the columns of a row. */
 export function valueIn(reading: Reading, node: Node, scope: Scope): Id {
   if (word(node, 'expression_class') === 'BOUND_REF') {
     const column = scope.columns[Number(node['index'])]
@@ -25,7 +25,7 @@ export function valueIn(reading: Reading, node: Node, scope: Scope): Id {
   const { values } = reading
   const inner = partsOf(node).map((child) => valueIn(reading, child, scope))
   const texts = inner.map((id) => valueOf(values, id).text)
-  // What it says beside its parts.
+  // Further fields of the node, in addition to its parts.
   const {
     type: step,
     name,
@@ -51,7 +51,7 @@ export function valueIn(reading: Reading, node: Node, scope: Scope): Id {
   return id
 }
 
-/** An instant that is computed from rows of the text makes them a calendar: they are known at it. */
+/** Makes rows of the text a calendar if an instant is computed from them: they are known at it. */
 function calendarFacts(reading: Reading, node: Node, id: Id, inner: readonly Id[]): Fact[] {
   if (!/^BOUND_(?:CONSTANT|FUNCTION)$/.test(word(node, 'expression_class')) && inner.length === 0) return []
   const origin = originOf(reading, inner)
@@ -66,14 +66,14 @@ function calendarFacts(reading: Reading, node: Node, id: Id, inner: readonly Id[
   })
 }
 
-/** A column without a name of its own is called as the query calls it. */
+/** Names a column: one without a name of its own is called as in the query. */
 function nameColumn({ values }: Reading, id: Id, name: string): Id {
   const value = valueOf(values, id)
   if (name !== '' && /^col(?:umn )?\d+$/.test(value.text)) values.list[id] = { ...value, text: name }
   return id
 }
 
-/** The expressions that an expression is made of. */
+/** Lists the expressions that an expression consists of. */
 function partsOf(node: Node): readonly Node[] {
   const single = ['child', 'left', 'right', 'input', 'lower', 'upper', 'else_expr'].flatMap((name) =>
     says(node, name) ? [part(node, name)] : [],
@@ -106,8 +106,8 @@ function boundIn(reading: Reading, node: Node, inner: readonly Id[]): Bound {
 }
 
 /**
- * From when on a comparison is known. A version's end is later than the cut until it is told: whether an instant lies
- * before it is known at that instant.
+ * Computes from when a comparison is known. A version's end is later than the cut until it is recorded: whether an
+ * instant lies before it is known at that instant.
  */
 export function comparedBound(reading: Reading, left: Id, right: Id): Bound {
   const value = (id: Id) => valueOf(reading.values, id)
@@ -117,7 +117,7 @@ export function comparedBound(reading: Reading, left: Id, right: Id): Bound {
   return allOf(value(instant).bound, new Set([instant]))
 }
 
-/** The functions that an expression calls itself, in a lambda too. */
+/** Yields the functions that an expression calls itself, in a lambda too. */
 function* namesIn(node: Node, withOwn = false): Generator<string> {
   if (word(node, 'expression_class') === 'BOUND_FUNCTION') yield word(node, 'name')
   for (const [name, member] of Object.entries(node)) {
@@ -129,7 +129,7 @@ function* namesIn(node: Node, withOwn = false): Generator<string> {
   }
 }
 
-/** `list_sum(l)` and the like: an aggregate of the list alone, named as a text. */
+/** Whether a function is `list_sum(l)` or the like: an aggregate of the list alone, named as a text. */
 function isListAggregate(node: Node, name: string): boolean {
   if (!/^(?:list|array)_aggr(?:egate)?$/.test(name)) return false
   const [, aggregate] = parts(node, 'children')
@@ -158,7 +158,7 @@ function factsOf({ values }: Reading, node: Node, id: Id, inner: readonly Id[], 
   return movedFacts(name, operands, inner, id, type)
 }
 
-/** Neither is later than the other. */
+/** Facts that two values are equal: neither is later than the other. */
 function equalFacts(first: Id, other: Id): Fact[] {
   return [
     [first, other],
@@ -174,7 +174,7 @@ function castFacts(from: string, to: string, both: readonly Fact[], tried: boole
   return [...(rounds ? [] : [forth]), ...(tried ? [] : [back])]
 }
 
-/** An instant plus or minus a constant distance. */
+/** Derives facts of an instant plus or minus a constant distance. */
 function movedFacts(
   name: string,
   childNodes: readonly Node[],
@@ -234,7 +234,7 @@ const signs: Readonly<Record<string, string>> = {
   COMPARE_GREATERTHANOREQUALTO: '>=',
 }
 
-/** An expression in few words. */
+/** Formats an expression in few words. */
 function expressionText(node: Node, inner: readonly string[]): string {
   const kind = word(node, 'expression_class')
   if (kind === 'BOUND_CONSTANT') return boundText(node) ?? JSON.stringify(part(node, 'value')['value'] ?? null)

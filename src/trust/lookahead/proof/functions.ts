@@ -1,6 +1,9 @@
 import { words } from '../../../query/gate-lists.ts'
 
-/** Functions whose answer follows from their arguments alone, of a single row; what is missing here proves nothing. */
+/**
+ * Functions whose answer follows from their arguments alone, of a single row; a function that is missing here proves
+ * nothing.
+ */
 export const pureFunctions: ReadonlySet<string> = words(`
   !__postfix !~~ !~~* % & && * ** + - ->> -> / // <-> << <=> <@ >> @ @> ^ ^@ | || ~ ~~ ~~* ~~~
   abs acos acosh add age array_concat array_contains array_cat array_distinct array_extract array_filter array_has
@@ -59,7 +62,7 @@ const windowFunctions: ReadonlySet<string> = words(`
 /** Table functions that follow from their arguments alone. */
 const tableFunctions: ReadonlySet<string> = words('unnest range generate_series')
 
-/** The lake's own macros, which the shadow catalogue knows. */
+/** Macros of the lake in the shadow catalogue. */
 const lakeMacros: ReadonlySet<string> = words(
   'calendar sessions resample bars pit_join pit_long pit_window pit_universe lake_version lake_digest',
 )

@@ -14,11 +14,11 @@ import {
 } from './relations.ts'
 import { addValue, allOf, type Bound, type Id, isNotLater, isObstacle, type Obstacle } from './values.ts'
 
-/** Which of the rows of a group the engine meets first is its own affair. */
+/** Aggregates whose result depends on the order of rows within a group, which the engine chooses. */
 const choosers =
   /^(?:any_value|arbitrary|first|last|arg_m.*|argm.*|m(?:ax|in)_by|mode|list|array_agg|listagg|string_agg|group_concat|histogram)$/
 
-/** The rows of a GROUP BY: each known when every row of its group is, which the keys must tell. */
+/** Reads the rows of a GROUP BY: each is known when every row of its group is, which the keys must show. */
 export function readGroups(reading: Reading, node: Node, child: Relation): Relation {
   const scope = scopeOf(child)
   const keys = parts(node, 'groups').map((group) => valueIn(reading, group, scope))
@@ -43,7 +43,7 @@ function names(reading: Reading, ids: readonly Id[]): string {
   return ids.map((id) => nameOf(reading, id)).join(', ')
 }
 
-/** The keys at which everything of a group is known. */
+/** Finds the keys at which everything of a group is known. */
 function knownAt(reading: Reading, what: string, needed: Bound, scope: Scope, keys: readonly Id[]): Bound {
   return coveringInstants(reading, scope.facts, needed, keys, (uncovered) => ({
     what,
@@ -67,7 +67,7 @@ function aggregate(reading: Reading, node: Node, child: Relation, scope: Scope, 
   return id
 }
 
-/** DISTINCT, and DISTINCT ON with the row that its order puts first. */
+/** Reads DISTINCT, and DISTINCT ON with the row that its order puts first. */
 export function readDistinct(reading: Reading, node: Node, child: Relation): Relation {
   const scope = scopeOf(child)
   const keys = parts(node, 'distinct_targets').map((target) => valueIn(reading, target, scope))
@@ -83,7 +83,10 @@ export function readDistinct(reading: Reading, node: Node, child: Relation): Rel
   return { ...child, rows, facts: scope.facts, order: undefined, guard: undefined }
 }
 
-/** Rows with the values of window functions: each value is known as soon as every row is that its frame may contain. */
+/**
+ * Reads rows with the values of window functions: each value is known as soon as every row is that its frame may
+ * contain.
+ */
 export function readWindows(reading: Reading, node: Node, child: Relation): Relation {
   const scope = scopeOf(child)
   const windows = parts(node, 'expressions').map((expression) => {
@@ -143,7 +146,7 @@ export function isForward(node: Node, { present }: Pick<Scope, 'present'>, first
 const counting = /^WINDOW_(?:ROW_NUMBER|RANK|RANK_DENSE)$/
 const framed = /^WINDOW_(?:AGGREGATE|(?:FIRST|LAST|NTH)_VALUE)$/
 
-/** Whether a function looks at no row behind its own and those that share its place in the order. */
+/** Whether a function looks at no row after its own and those with the same place in the order. */
 function looksBack(reading: Reading, node: Node, scope: Scope, first: Id): boolean {
   const type = word(node, 'type')
   if (counting.test(type)) return !says(node, 'arg_orders')
@@ -166,7 +169,7 @@ function frameWords(reading: Reading, node: Node, partition: readonly Id[], orde
   return reasons.filter((words) => words !== '').join(' ')
 }
 
-/** End of the frame of a window, in words. */
+/** Formats the end of the frame of a window in words. */
 export function endOf(node: Node): string {
   return word(node, 'end')
     .replace(/_(?:ROWS|RANGE|GROUPS)$/, '')

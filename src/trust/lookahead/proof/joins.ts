@@ -14,7 +14,7 @@ import {
 } from './relations.ts'
 import { addValue, allOf, always, type Bound, type Fact, type Id, isNotLater, isObstacle, valueOf } from './values.ts'
 
-/** The rows of a join of two relations. */
+/** Reads the rows of a join of two relations. */
 export function readJoin(reading: Reading, node: Node, left: Relation, right: Relation): Relation {
   const kind = word(node, 'join_type')
   if (node['delim_flipped'] === true || says(node, 'left_projection_map') || says(node, 'right_projection_map'))
@@ -51,7 +51,7 @@ export function readJoin(reading: Reading, node: Node, left: Relation, right: Re
 interface JoinCondition {
   /** Comparisons of a value of the left side with one of the right side. */
   readonly pairs: readonly ComparedPair[]
-  /** When it is known whether two rows match. */
+  /** Bound from which it is known whether two rows match. */
   readonly bound: Bound
   /** Facts about rows that match, including those of both sides. */
   readonly facts: readonly Fact[]
@@ -99,7 +99,7 @@ function conditionOf(reading: Reading, node: Node, left: Relation, right: Relati
   return { pairs, bound, facts, present: [...present, ...sure.flatMap((outcome) => outcome.present)], text }
 }
 
-/** Each row of the one with each of the other that matches: known when both are. */
+/** Joins each row of the one with each of the other that matches: known when both are. */
 function innerJoin(on: JoinCondition, left: Relation, right: Relation): Relation {
   return {
     ...alwaysKnown([...left.columns, ...right.columns]),
@@ -111,8 +111,8 @@ function innerJoin(on: JoinCondition, left: Relation, right: Relation): Relation
 }
 
 /**
- * The instants of the left row at which every row of the right side that may match it is known. Absence is knowledge: a
- * row without a match must stay without one.
+ * Finds the instants of the left row at which every row of the right side that may match it is known. Absence is
+ * knowledge: a row without a match must stay without one.
  */
 function matchesKnown(reading: Reading, on: JoinCondition, left: Relation, needed: Bound): Bound {
   const bounds = [left.rows, ...left.columns.map((id) => valueOf(reading.values, id).bound)]
@@ -124,7 +124,7 @@ function matchesKnown(reading: Reading, on: JoinCondition, left: Relation, neede
   }))
 }
 
-/** Every row of the left side, with what matches it of the right side, else (outer) with nothing. */
+/** Joins every row of the left side with what matches it of the right side, else (outer) with nothing. */
 function leftJoin(reading: Reading, on: JoinCondition, left: Relation, right: Relation, isOuter: boolean): Relation {
   const matches = matchesKnown(reading, on, left, allOf(right.rows, on.bound))
   if (!isObstacle(matches) && matches.size > 0)
@@ -167,15 +167,15 @@ function matchedFacts(
   )
 }
 
-/** The rows of the left side that have a match, or none. */
+/** Reads the rows of the left side that have a match, or none. */
 function semiJoin(reading: Reading, on: JoinCondition, left: Relation, right: Relation): Relation {
   const found = matchesKnown(reading, on, left, allOf(right.rows, on.bound))
   return { ...left, rows: allOf(left.rows, found), order: undefined, guard: undefined }
 }
 
 /**
- * Every row of the left side, with whether it has a match. That is NULL where a side is, which the engine notes for all
- * rows at once: both sides must be without NULL, or be compared so that NULL is a value.
+ * Reads every row of the left side, with whether it has a match. That is NULL if a side is, which the engine notes for
+ * all rows at once: both sides must be without NULL, or be compared so that NULL is a value.
  */
 function markJoin(reading: Reading, on: JoinCondition, left: Relation, right: Relation): Relation {
   const needed = allOf(right.rows, on.bound)
@@ -193,7 +193,7 @@ function markJoin(reading: Reading, on: JoinCondition, left: Relation, right: Re
   return { ...left, columns: [...left.columns, mark], order: undefined, guard: undefined }
 }
 
-/** Both sides keep rows that have no match. */
+/** Joins both sides, which keep rows without a match. */
 function fullJoin(kind: string, on: JoinCondition, left: Relation, right: Relation): Relation {
   const all = allOf(left.rows, right.rows, on.bound)
   const columns = [...left.columns, ...right.columns]
@@ -204,7 +204,7 @@ function fullJoin(kind: string, on: JoinCondition, left: Relation, right: Relati
   return all.size === 0 ? alwaysKnown(columns) : neverKnown({ what, why }, columns)
 }
 
-/** Each row of the one with each of the other. */
+/** Combines each row of the one with each of the other. */
 export function readProduct(left: Relation, right: Relation): Relation {
   return {
     rows: allOf(left.rows, right.rows),
@@ -221,25 +221,27 @@ function guardOf(left: Relation, right: Relation, ...more: readonly Bound[]): Ro
   return right.guard && { id: right.guard.id, rows: allOf(left.rows, right.guard.rows, ...more) }
 }
 
-/** UNION ALL: a row is known when it is on its side. Columns that are not known on one side are not known. */
+/** Reads UNION ALL: a row is known when it is on its side. Columns that are not known on one side are not known. */
 export function readUnion(reading: Reading, left: Relation, right: Relation): Relation {
   return mergeSides(reading, [boundByColumns(reading, left), boundByColumns(reading, right)])
 }
 
-/** EXCEPT and INTERSECT compare whole rows: equal ones have equal instants, and all of their columns count. */
+/**
+ * Reads EXCEPT and INTERSECT, which compare whole rows: equal ones have equal instants, and all of their columns count.
+ */
 export function readExceptOrIntersect(reading: Reading, left: Relation, right: Relation): Relation {
   const whole = (side: Relation): Relation => ({ ...side, rows: allOf(side.rows, boundOf(reading, side.columns)) })
   const all = mergeSides(reading, [whole(left), whole(right)])
   return isObstacle(all.rows) ? neverKnown(all.rows, all.columns) : all
 }
 
-/** Rows of a side, known together with those of their columns that are ever known. */
+/** Bounds the rows of a side, known together with those of their columns that are ever known. */
 function boundByColumns(reading: Reading, side: Relation): Relation {
   const bounds = side.columns.map((id) => boundOf(reading, [id])).filter((bound) => !isObstacle(bound))
   return { ...side, rows: allOf(side.rows, ...bounds) }
 }
 
-/** The columns of both sides as one, by their places, with what is true of them on either side. */
+/** Merges the columns of both sides by their places, with what is true of them on either side. */
 function mergeSides(reading: Reading, sides: readonly [Relation, Relation]): Relation {
   const { values } = reading
   const [left, right] = sides

@@ -1,52 +1,52 @@
 import { isObject } from '../../../base/json.ts'
 import { parseMicros } from '../../../base/time.ts'
 
-/** A node of a plan, as the engine tells it. */
+/** Node of a plan, as the engine returns it. */
 export type Node = { readonly [name: string]: unknown }
 
-/** The part of a node with this name; an empty one where there is none. */
+/** Returns the part of a node with this name; an empty one if there is none. */
 export function part(node: Node, name: string): Node {
   const member = node[name]
   return isObject(member) ? member : {}
 }
 
-/** The parts of a node with this name, none where it has none. */
+/** Returns the parts of a node with this name; none if it has none. */
 export function parts(node: Node, name: string): readonly Node[] {
   const member = node[name]
   return Array.isArray(member) ? member.filter(isObject) : []
 }
 
-/** A word of a node, '' where it is none. */
+/** Returns a word of a node; '' if it is none. */
 export function word(node: Node, name: string): string {
   const member = node[name]
   return typeof member === 'string' ? member : ''
 }
 
-/** A number of a node, NaN where it is none. */
+/** Returns a number of a node; NaN if it is none. */
 export function numberIn(node: Node, name: string): number {
   const member = node[name]
   return typeof member === 'number' ? member : Number.NaN
 }
 
-/** Whether a part of a node says anything. */
+/** Whether a part of a node has content. */
 export function says(node: Node, name: string): boolean {
   const member = node[name]
   return Array.isArray(member) ? member.length > 0 : member !== undefined && member !== null && member !== false
 }
 
-/** The name of the type that a node has under this name. */
+/** Returns the name of the type that a node has under this name. */
 export function typeOf(node: Node, name = 'return_type'): string {
   return word(part(node, name), 'id')
 }
 
-/** Microseconds of a text that names an instant, UTC where it says no zone; NaN where it is not read. */
+/** Parses a text with an instant to microseconds, UTC if it has no zone; NaN if it is not understood. */
 function constantMicros(text: string): number {
   const form = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d)(:\d\d(?:\.\d{1,6})?)?)?(?:Z|\+00(?::?00)?)?$/
   const [, day, minute = '00:00', second = ':00'] = form.exec(text.trim()) ?? []
   return day === undefined ? Number.NaN : (parseMicros(`${day}T${minute}${second}Z`) ?? Number.NaN)
 }
 
-/** The text of a constant, through casts; undefined for anything else and for NULL. */
+/** Returns the text of a constant, through casts; undefined for anything else and for NULL. */
 export function boundText(node: Node): string | undefined {
   if (word(node, 'expression_class') === 'BOUND_CAST') return boundText(part(node, 'child'))
   if (word(node, 'expression_class') !== 'BOUND_CONSTANT') return undefined
@@ -54,7 +54,7 @@ export function boundText(node: Node): string | undefined {
   return constant['is_null'] === true || typeof constant['value'] !== 'string' ? undefined : constant['value']
 }
 
-/** The number that an expression of constants gives, as far as it is read; else NaN. */
+/** Computes the number of a constant expression, as far as it is understood; else NaN. */
 export function numberOf(node: Node): number {
   switch (word(node, 'expression_class')) {
     case 'BOUND_CAST':
@@ -97,7 +97,7 @@ function signOf(size: number): -1 | 0 | 1 {
   return size >= 0 ? 1 : size < 0 ? -1 : 0
 }
 
-/** The instant that an expression rounds down, and to what. */
+/** Finds the instant that an expression rounds down, and to what. */
 function floorOf(node: Node): { readonly of: Node; readonly unit: string } | undefined {
   if (word(node, 'expression_class') === 'BOUND_CAST' && typeOf(node) === 'DATE')
     return node['try_cast'] === true ? undefined : { of: part(node, 'child'), unit: 'day' }
@@ -118,7 +118,10 @@ function isUnit(node: Node, unit: string): boolean {
   return first !== undefined && word(node, 'name') === `to_${unit}s` && numberOf(first) >= 1
 }
 
-/** `date_trunc('day', x) + INTERVAL 1 DAY` is never earlier than `x`, which is given. */
+/**
+ * Finds `x` in `date_trunc('day', x) + INTERVAL 1 DAY`, which is never earlier than `x`; undefined for any other
+ * expression.
+ */
 export function ceilingOf(node: Node): Node | undefined {
   const [start, distance] = parts(node, 'children')
   const floor = word(node, 'name') === '+' && start !== undefined ? floorOf(start) : undefined

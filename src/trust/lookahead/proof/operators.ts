@@ -20,7 +20,7 @@ import { readScan } from './tables.ts'
 /** A plan that repeats a CTE within a CTE again and again is not gone through to the end. */
 const mostOperators = 5000
 
-/** Relation of an operator, from the relations below it. */
+/** Builds the relation of an operator, from the relations below it. */
 export function relationOf(reading: Reading, node: Node): Relation {
   reading.visited++
   if (reading.visited > mostOperators)
@@ -72,7 +72,7 @@ function readLeaf(reading: Reading, node: Node): Relation {
         return neverKnown(noRuleFor('LOGICAL_RECURSIVE_CTE'), [])
       return { ...relationOf(reading, definition), order: undefined }
     }
-    // Every tuple that a correlated subquery may be asked for: the join with its own rows leaves those that are there.
+    // Every tuple for which a correlated subquery may be computed: the join with its own rows keeps those that exist.
     case 'LOGICAL_DELIM_GET':
       return alwaysKnown(parts(node, 'chunk_types').map((type, n) => column(word(type, 'id'), n)))
     case 'LOGICAL_DUMMY_SCAN':
@@ -135,7 +135,10 @@ function readOrder(reading: Reading, node: Node, child: Relation): Relation {
   return { ...child, facts: scope.facts, order: { ids, forward } }
 }
 
-/** The first rows of an order by time are known when the last of them is; the last ones, and a share, when all are. */
+/**
+ * Reads a limit: the first rows of an order by time are known when the last of them is; the last ones, and a share,
+ * when all are.
+ */
 function readLimit(reading: Reading, node: Node, child: Relation): Relation {
   const { order, columns } = child
   const bound = allOf(child.rows, boundOf(reading, order?.ids ?? []))
@@ -178,7 +181,7 @@ function readUnnest(reading: Reading, node: Node, child: Relation): Relation {
 /** Whether an expression is a constant other than NULL. */
 const isConstantValue = (node: Node): boolean => boundText(node) !== undefined || !Number.isNaN(numberOf(node))
 
-/** VALUES. */
+/** Reads VALUES. */
 function readValues(reading: Reading, node: Node, child: Relation): Relation {
   const scope = scopeOf(child)
   const expressions = node['expressions']

@@ -11,8 +11,8 @@ import { endOf } from './groups.ts'
  */
 
 /**
- * Place of an obstacle in a query, in characters from its beginning; null if it is not known. Rows that come too
- * early are told where the column with their instant is selected.
+ * Finds the place of an obstacle in a query, in characters from its beginning; null if it is not known. Rows that come
+ * too early are reported where the column with their instant is selected.
  */
 export function placeOf(sql: string, statements: readonly Node[], { what }: Obstacle, ts = ''): number | null {
   const [place, ...more] = new Set(places(sql, [...nodesOf(statements)], what, ts))
@@ -41,7 +41,7 @@ function tokensOf(sql: string, pattern: RegExp): readonly number[] {
   return [...tokens(sql)].filter(({ text }) => pattern.test(text)).map(({ start }) => start)
 }
 
-/** The character at which a node begins: the parser counts bytes. */
+/** Finds the character at which a node begins: the parser counts bytes. */
 function startOf(sql: string, node: Node): number | undefined {
   const bytes = node['query_location']
   const text = Buffer.from(sql)
@@ -50,12 +50,12 @@ function startOf(sql: string, node: Node): number | undefined {
 }
 
 /**
- * The calls of a function; where there are several, those over the like frames, and of these the ones with the same
- * arguments: the plan calls a column by its first name, so that one which the query renames tells nothing.
+ * Finds the calls of a function; if there are several, those over the like frames, and of these the ones with the same
+ * arguments: the plan calls a column by its first name, so that one which the query renames identifies nothing.
  */
 function called(all: readonly Node[], name: string, what: string): readonly Node[] {
   const calls = all.filter((node) => word(node, 'function_name').toLowerCase() === name)
-  // A function that follows from more than its arguments is in the way wherever it stands: the first is told.
+  // A function that depends on more than its arguments is an obstacle anywhere: the first is reported.
   if (what === `${name}()`) return calls.slice(0, 1)
   const over = calls.filter((node) => frameOf(node) === (/\) OVER \((.*)\)$/.exec(what)?.[1]?.replace(...bare) ?? null))
   const argumentText = cutAtCommas(what.slice(name.length))?.parts.join(',') ?? ''
@@ -70,7 +70,7 @@ function called(all: readonly Node[], name: string, what: string): readonly Node
 /** Removes the names of columns from the text of a frame. */
 const bare = [/(PARTITION BY|ORDER BY) .*?(?= ORDER BY | to |$)/g, '$1'] as const
 
-/** Frame of a call in the text, as the plan spells it; null if the call is not a window function. */
+/** Formats the frame of a call in the text, as the plan spells it; null if the call is not a window function. */
 function frameOf(node: Node): string | null {
   if (word(node, 'class') !== 'WINDOW') return null
   const end = endOf(node)
@@ -81,7 +81,7 @@ function frameOf(node: Node): string | null {
   return nameSources.filter((words) => words !== '').join(' ')
 }
 
-/** The names that a query gives to anything. */
+/** Lists all aliases in a query. */
 function aliasesIn(all: readonly Node[]): ReadonlySet<string> {
   const lists = all.flatMap((node) => {
     const aliases = node['column_name_alias']
@@ -90,7 +90,7 @@ function aliasesIn(all: readonly Node[]): ReadonlySet<string> {
   return new Set([...all.map((node) => word(node, 'alias')), ...lists])
 }
 
-/** The column of the result that holds the instants. */
+/** Finds the expression of the result column with the instants. */
 function selected(all: readonly Node[], ts: string): readonly Node[] {
   const select = all.find(isSelect)
   const list = select === undefined ? [] : parts(select, 'select_list')
@@ -99,7 +99,7 @@ function selected(all: readonly Node[], ts: string): readonly Node[] {
     .map(firstPart)
 }
 
-/** A table or macro by its name; a column that the query neither renames nor takes with `*`. */
+/** Finds a table or macro by its name; a column that the query neither renames nor takes with `*`. */
 function named(all: readonly Node[], what: string): readonly Node[] {
   const last = what.slice(what.lastIndexOf('.') + 1).toLowerCase()
   const tables = all.filter(
@@ -112,7 +112,7 @@ function named(all: readonly Node[], what: string): readonly Node[] {
   return hidden ? [] : all.filter((node) => lastName(node).toLowerCase() === last)
 }
 
-/** The part of an expression that stands first: of `a - b` the parser tells where the sign is. */
+/** Finds the first part of an expression in the text: for `a - b` the parser reports the place of the sign. */
 function firstPart(expression: Node): Node {
   const at = (node: Node): number => Number(node['query_location'] ?? Number.NaN)
   return [...nodesOf(expression)].reduce((first, node) => (at(node) < at(first) ? node : first), expression)
@@ -122,7 +122,7 @@ function isSelect(node: Node): boolean {
   return word(node, 'type') === 'SELECT_NODE'
 }
 
-/** The aggregates that a SELECT without keys gives. */
+/** Lists the aggregates of a SELECT without keys. */
 function loneAggregates(select: Node): readonly Node[] {
   if (parts(select, 'group_expressions').length > 0) return []
   return [...nodesOf(select['select_list'])].filter(
@@ -130,7 +130,7 @@ function loneAggregates(select: Node): readonly Node[] {
   )
 }
 
-/** The joins whose condition names all of these columns; else the macros that join. */
+/** Finds the joins whose condition names all of these columns; else the macros that join. */
 function joinsOn(all: readonly Node[], columns: string): readonly Node[] {
   const renamed = aliasesIn(all)
   const columnNames = (columns.match(/\w+/g) ?? []).map((name) => name.toLowerCase())

@@ -51,7 +51,7 @@ interface Claim {
   readonly own?: ReadonlyMap<string, OwnRelation>
 }
 
-/** Proves from the plan of a query that it looks ahead on no lake, or says what stands in the way. Nothing runs. */
+/** Proves from the plan of a query that it looks ahead on no lake, or names the obstacle. Nothing runs. */
 export async function argueFromPlan(session: Engine, claim: Claim): Promise<PlanArgument> {
   const tree = await parsedSql(session, claim.sql)
   if ('error' in tree) return unprovedBy({ what: 'the query', why: 'its text is not one SELECT' })
@@ -82,7 +82,8 @@ async function argueParsed(session: Engine, claim: Claim, statements: readonly N
 }
 
 /**
- * The tables and views of the lake that the plan of a query scans, macros resolved; undefined where there is no plan.
+ * Lists the tables and views of the lake that the plan of a query scans, macros resolved; undefined if there is no
+ * plan.
  */
 export async function scannedTables(session: Engine, sql: string): Promise<readonly string[] | undefined> {
   try {
@@ -99,7 +100,7 @@ export async function scannedTables(session: Engine, sql: string): Promise<reado
   }
 }
 
-/** The bound plan of a query as the engine tells it, and the names of its columns. */
+/** Returns the bound plan of a query from the engine, and the names of its columns. */
 export async function planOf(
   shadow: Engine,
   sql: string,
@@ -145,7 +146,7 @@ export function argue(
 }
 
 /**
- * Reads a plan until no more rows of the text turn out to be a calendar: what stands below them was read before that
+ * Reads a plan until no further rows of the text turn out to be a calendar: what lies below them was read before that
  * was known.
  */
 function readPlan(
@@ -171,7 +172,10 @@ function readPlan(
   }
 }
 
-/** The place of a column of the result: the one that is spelled so, else the one that SQL takes for it; -1 for none. */
+/**
+ * Finds the place of a column of the result: the one that is spelled so, else the one that SQL takes for it; -1 for
+ * none.
+ */
 function placeOfColumn(names: readonly string[], wantedName: string): number {
   const exact = names.indexOf(wantedName)
   return exact >= 0 ? exact : names.findIndex((name) => isSameName(name, wantedName))

@@ -16,7 +16,7 @@ import {
   valueOf,
 } from './values.ts'
 
-/** By what rows are ordered first. */
+/** Columns by which rows are ordered first. */
 interface Order {
   readonly ids: readonly Id[]
   /** Later rows behind earlier ones, those without an instant last. */
@@ -45,23 +45,21 @@ export interface RowGuard {
   readonly rows: Bound
 }
 
-/** Rows that are always known. */
+/** Builds a relation of rows that are always known. */
 export function alwaysKnown(columns: readonly Id[]): Relation {
   return { rows: always, columns, facts: [], present: new Set(), order: undefined, guard: undefined }
 }
 
-/** Rows that are not known at all, and their columns neither. */
+/** Builds a relation of rows that are never known, nor their columns. */
 export function neverKnown(obstacle: Obstacle, columns: readonly Id[]): Relation {
   return { ...alwaysKnown(columns), rows: obstacle }
 }
 
-/**
- * Rows that stand in the text of a query: VALUES, a series, a list of constants. They have no column with an instant.
- */
+/** Rows in the text of a query: VALUES, a series, a list of constants. They have no column with an instant. */
 export interface TextRows {
   /** The node of the plan that makes them. */
   readonly node: Node
-  /** Stands for the instant that is computed from a row. */
+  /** Placeholder for the instant that is computed from a row. */
   readonly clock: Id
 }
 
@@ -86,14 +84,14 @@ export interface Reading {
   readonly origins: Map<Id, ReadonlySet<TextRows>>
   /** Nodes whose rows of the text are a calendar, because an instant is computed from them. */
   readonly calendars: Set<Node>
-  /** Why something is known at a constant instant only. */
+  /** Reasons why values are known at a constant instant only. */
   readonly late: Map<Id, Obstacle>
   visited: number
 }
 
 /**
- * Rows that stand in the text. If they have an instant, or one is computed from them, they are a calendar, whose rows
- * are known at their instant: how many come later tells of the future.
+ * Builds the relation of rows in the text. If they have an instant, or one is computed from them, they are a calendar,
+ * whose rows are known at their instant: how many come later reveals the future.
  */
 export function textRows(reading: Reading, node: Node, columns: readonly Id[]): Relation {
   const instants = columns.filter((id) => isInstant(valueOf(reading.values, id).type))
@@ -105,7 +103,8 @@ export function textRows(reading: Reading, node: Node, columns: readonly Id[]): 
 }
 
 /**
- * Rows of the text from which all of these values are computed with constants alone; undefined if one of them is not.
+ * Finds the rows of the text from which all of these values are computed with constants alone; undefined if one of them
+ * is not.
  */
 export function originOf({ origins }: Reading, ids: readonly Id[]): ReadonlySet<TextRows> | undefined {
   const all = new Set<TextRows>()
@@ -117,18 +116,18 @@ export function originOf({ origins }: Reading, ids: readonly Id[]): ReadonlySet<
   return all
 }
 
-/** Gives a value the origin of others. */
+/** Assigns a value the origin of others. */
 export function inheritOrigin(reading: Reading, id: Id, from: readonly Id[]): void {
   const origin = originOf(reading, from)
   if (origin !== undefined) reading.origins.set(id, origin)
 }
 
-/** The name of a value in a sentence. */
+/** Returns the name of a value in a sentence. */
 export function nameOf({ values }: Reading, id: Id): string {
   return valueOf(values, id).text
 }
 
-/** From when on these values are known. */
+/** Computes from when these values are known. */
 export function boundOf({ values }: Reading, ids: readonly Id[]): Bound {
   return allOf(...ids.map((id) => valueOf(values, id).bound))
 }
@@ -140,8 +139,8 @@ export function boundNames(reading: Reading, bound: ReadonlySet<Id>): string {
 }
 
 /**
- * The instants among the candidates, or constants, at which everything of a bound is known, else the obstacle for the
- * instant that nothing covers. What is known at a constant alone is remembered with that obstacle.
+ * Finds the instants among the candidates, or constants, at which everything of a bound is known, else the obstacle for
+ * the instant that nothing covers. A value known at a constant alone is remembered with that obstacle.
  */
 export function coveringInstants(
   reading: Reading,

@@ -11,22 +11,22 @@ import { closing } from '../../../query/lake.ts'
 interface TableLabel {
   /** The instant of a row from which on it is known; null: always, the same on every cut. */
   readonly clock: string | null
-  /** Columns that hold the end of a version. */
+  /** Columns with the end of a version. */
   readonly until?: readonly string[]
-  /** Columns that are told later than their row. */
+  /** Columns that become known later than their row. */
   readonly later?: readonly string[]
   /** Columns that are never NULL. */
   readonly present?: readonly string[]
-  /** Only rows of which this column is true are known at `clock`. */
+  /** Column that must be true for a row to be known at `clock`. */
   readonly guard?: string
-  /** Set if a row of a revisable series gives way to the next vintage of its point: then it is known at no instant. */
+  /** Set if the next vintage of its point replaces a row of a revisable series: then it is known at no instant. */
   readonly revised?: true
 }
 
 const ofPoints: TableLabel = { clock: 'available_at', present: ['metric', 'asset', 'interval', 't', 'available_at'] }
 const ofLast: TableLabel = { ...ofPoints, revised: true }
 
-/** The tables of the shadow catalogue whose rows are dated. What is missing here is known to nobody. */
+/** Tables of the shadow catalogue whose rows are dated. A table that is missing here is never known. */
 export const tableLabels: Readonly<Record<string, TableLabel>> = {
   points: ofLast,
   components: ofLast,
@@ -50,18 +50,18 @@ const ofHistory: TableLabel = {
   present: ['id', 'valid_from', 'valid_to'],
 }
 
-/** Label of a table; undefined if its rows are not dated. */
+/** Returns the label of a table; undefined if its rows are not dated. */
 export function labelOf(schema: string, table: string): TableLabel | undefined {
   if (schema === 'history') return ofHistory
   return schema === 'main' && Object.hasOwn(tableLabels, table) ? tableLabels[table] : undefined
 }
 
-/** Schema of the shadow catalogue in which the tables of user data stand. */
+/** Schema of the shadow catalogue with the tables of user data. */
 const ownSchema = 'own_files'
 
 /**
- * Label of user data: dated by their clock, or decisions dated by `ts`, or given. Undefined if the type of the clock is
- * no instant.
+ * Builds the label of user data: dated by their clock, or decisions dated by `ts`, or given. Undefined if the type of
+ * the clock is no instant.
  */
 function labelOfOwn({ columns, clock }: OwnRelation): TableLabel | undefined {
   const typeOf = (column: string | null | undefined): string | undefined =>
@@ -76,7 +76,7 @@ function unreadClock({ name, clock }: OwnRelation): Obstacle {
   return { what: name, why: `its ${clock ?? 'clock'} is not of the type TIMESTAMP, TIMESTAMPTZ or DATE` }
 }
 
-/** The rows of a table of the shadow catalogue, or of a function that makes rows of constants. */
+/** Reads the rows of a table of the shadow catalogue, or of a function that makes rows of constants. */
 export function readScan(reading: Reading, node: Node): Relation {
   const names = Array.isArray(node['names']) ? (node['names'] as readonly unknown[]).map(String) : []
   const types = parts(node, 'returned_types').map((type) => word(type, 'id'))
@@ -145,7 +145,7 @@ function revisedObstacle(table: string): Obstacle {
   return { what: shownTable(table), why }
 }
 
-/** Whether points of a lake may have several vintages: then its view gives the last. */
+/** Whether points of a lake may have several vintages: then its view shows the last. */
 export async function mayBeRevised(session: Engine): Promise<boolean> {
   const [row] = await session.rows<{ last: boolean | null }>(
     `SELECT bool_or(contains(sql, 'row_number() OVER')) AS last FROM system.main.duckdb_views()
@@ -159,12 +159,12 @@ function undatedObstacle(schema: string, table: string): Obstacle {
   return { what: name, why: 'it shows a state as it is now, whose rows are not dated one by one' }
 }
 
-/** A state of a product is known as soon as the version that made it. */
+/** Returns the clock of a column: a state of a product is known as soon as the version that made it. */
 function shownClock(name: string): string {
   return name === '_pit_since' ? 'valid_from' : name
 }
 
-/** Words for data that count as known earlier by a setting; empty if there are none. */
+/** Words the assumption for data that count as known earlier by a setting; empty if there is none. */
 function assumptionText({ settings }: Reading, table: string, clock: string, isOwn: boolean): string {
   if (table === 'proof_versions' && settings.has('registry_backfill'))
     return ', before the first snapshot assumed to be what that says'
@@ -206,15 +206,15 @@ const product = 'product_id, name, symbol, isin, status, issuer_id, asset_id'
 const contract = 'id VARCHAR, chain_id VARCHAR, address VARCHAR, status VARCHAR, verification_status VARCHAR'
 const state = `${product}, issuer_name, issuer_status, jurisdiction, asset_name, asset_class, ticker`
 
-/** SQL of the points that a join finds for a decision: those known by then. */
+/** Builds the SQL of the points that a join finds for a decision: those known by then. */
 function joinOf(metric: string): string {
   return `LEFT JOIN proof_points AS p ON p.available_at <= yours.ts AND p.asset = CAST(yours.asset AS VARCHAR)
     AND p.metric = ${metric} AND p.asked IS NOT DISTINCT FROM ${questionText}`
 }
 
 /**
- * The products of a decision. While the first snapshot stands in for the time before it a version may be older than the
- * poll that brought it: then nothing is said of its `valid_from`.
+ * Builds the SQL of the products of a decision. While the first snapshot replaces the time before it a version may be
+ * older than the poll that delivered it: then nothing is known of its `valid_from`.
  */
 function membersOf(from: string, settings: ReadonlySet<Assumption>): string {
   const knownSql = settings.has('registry_backfill') ? '' : 'p.valid_from <= yours.ts AND '
@@ -268,7 +268,7 @@ const macrosUnder = (settings: ReadonlySet<Assumption>): readonly string[] => [
   `CREATE MACRO lake_digest() AS (SELECT CAST(version AS VARCHAR) FROM lake_info)`,
 ]
 
-/** The statements that make the shadow catalogue of the lake that a session reads, under these settings. */
+/** Builds the statements that make the shadow catalogue of the lake that a session reads, under these settings. */
 export async function shadowSql(
   session: Engine,
   settings: ReadonlySet<Assumption> = new Set(),
@@ -284,7 +284,7 @@ export async function shadowSql(
   const tableSql = (name: string, columns: Columns): string =>
     `CREATE TABLE ${name} (${columns.map((column) => `${quoteName(column.name)} ${column.type}`).join(', ')})`
   const viewTables = [...views].map(([name, columns]) => tableSql(name, columns))
-  // They have names that nothing of the lake has, so that a name alone tells which is meant.
+  // Their names exist nowhere else in the lake, so that a name alone identifies them.
   const userTables = ownTables.flatMap((relation) => {
     const table = `${ownSchema}.${quoteName(relation.name)}`
     return [tableSql(table, relation.columns), `CREATE VIEW ${quoteName(relation.name)} AS FROM ${table}`]

@@ -10,7 +10,7 @@ export interface Obstacle {
 }
 
 /**
- * From when on something of a row is known: the latest of these instants of the row (none: always); or nobody can say.
+ * Bound from which something of a row is known: the latest of these instants of the row (none: always); or an obstacle.
  */
 export type Bound = ReadonlySet<Id> | Obstacle
 
@@ -22,13 +22,13 @@ interface Value {
   readonly text: string
   readonly type: string
   readonly bound: Bound
-  /** The end of a version: told when the next one came, and later than the cut until then. */
+  /** Whether it is the end of a version: recorded when the next one came, and later than the cut until then. */
   readonly until: boolean
   /** Microseconds of a constant instant, NaN if its text was not read; undefined for any other value. */
   readonly instant: number | undefined
 }
 
-/** One is never later than the other: where the second is not NULL, neither is the first. */
+/** Fact that one value is never later than the other: if the second is not NULL, neither is the first. */
 export type Fact = readonly [earlier: Id, later: Id]
 
 /** The values that a plan mentions. */
@@ -44,7 +44,7 @@ export function noValues(): PlanValues {
   return { list: [] as Value[], knownIds: new Map<string, Id>() }
 }
 
-/** A further value. */
+/** Adds a value. */
 export function addValue(
   values: PlanValues,
   text: string,
@@ -56,19 +56,19 @@ export function addValue(
   return values.list.length - 1
 }
 
-/** The value of this number. */
+/** Returns the value of this number. */
 export function valueOf(values: PlanValues, id: Id): Value {
   const value = values.list[id]
   if (value === undefined) throw new RangeError(`no value ${id}`)
   return value
 }
 
-/** Whether nobody can say when something is known. */
+/** Whether a bound is an obstacle: then it is unknown when something is known. */
 export function isObstacle(bound: Bound): bound is Obstacle {
   return 'why' in bound
 }
 
-/** Known when all of these are. */
+/** Combines bounds: known when all of these are. */
 export function allOf(...bounds: readonly Bound[]): Bound {
   const all = new Set<Id>()
   for (const bound of bounds) {
@@ -86,12 +86,12 @@ export function isInstant(type: string): boolean {
   return instants.test(type)
 }
 
-/** Whether order between values of a type is kept track of. */
+/** Whether the order between values of a type is tracked. */
 export function isOrdered(type: string): boolean {
   return instants.test(type) || integers.test(type)
 }
 
-/** The values that are never earlier than one in a row of which these facts are true. */
+/** Finds the values that are never earlier than one in a row of which these facts are true. */
 function notBefore(values: PlanValues, facts: readonly Fact[], from: Id): ReadonlySet<Id> {
   if (values.list[from] === undefined) return new Set()
   const reached = new Set([from])
@@ -115,7 +115,7 @@ export function isNotLater(values: PlanValues, facts: readonly Fact[], earlier: 
   return notBefore(values, facts, earlier).has(other)
 }
 
-/** The constant instants that were met so far. */
+/** Lists the constant instants that were met so far. */
 function constantsOf(values: PlanValues): readonly Id[] {
   return values.list.flatMap(({ instant }, id) => (instant === undefined ? [] : [id]))
 }
@@ -124,8 +124,8 @@ function constantsOf(values: PlanValues): readonly Id[] {
 type Coverage = { readonly by: ReadonlySet<Id> } | { readonly uncovered: Id }
 
 /**
- * Instants among the candidates, or constants, of which each instant of a bound is never later than one. Where there
- * are several the earliest is taken. An instant that none covers is what the answer names instead.
+ * Finds instants among the candidates, or constants, of which each instant of a bound is never later than one. If there
+ * are several the earliest is taken. The answer instead names an instant that none covers.
  */
 export function coveredBy(
   values: PlanValues,
