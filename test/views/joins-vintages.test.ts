@@ -148,3 +148,19 @@ test('a vintage that reaches the lake after a later one takes nothing of it: by 
     { revisable: [metric] },
   )
 })
+
+test('without a registry to follow, follow_renames counts each revised point once', async () => {
+  const row = { metric, asset: 'BTC', interval: '24h', t: '2024-03-01T00:00:00Z', observed_at: commits[0] } as const
+  const vintages = [
+    { ...row, available_at: '2024-03-02T00:00:00Z', v: 1 },
+    { ...row, available_at: '2024-03-03T00:00:00Z', v: 2 },
+  ]
+  await withJoins(
+    vintages,
+    async (engine) => {
+      const weeks = `FROM resample('${metric}', '24h', '1w', 'sum', min_parts := 1, follow_renames := true)`
+      expect(await engine.rows(`SELECT parts, v ${weeks}`)).toEqual([{ parts: 1n, v: 2 }])
+    },
+    { revisable: [metric] },
+  )
+})

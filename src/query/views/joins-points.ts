@@ -285,10 +285,12 @@ function textOfOne(sources: JoinSources, facts: JoinFacts, interval: Sql, alone 
       fillPlaces(partText(sources, part, alone ? part.metric : part.name), partition),
   )
   const revised = alone ? vintageWords(sources.revisable).isRevised("fact['name']") : null
+  // Stitched points choose their last vintage themselves.
+  const renames = sources.stitched() === undefined ? '' : ` AND NOT ${followsRenames}`
   const last =
     revised === null
       ? ''
-      : `WHEN ${revised} AND NOT ${followsRenames} THEN ` +
+      : `WHEN ${revised}${renames} THEN ` +
         `${fillPlaces(storedText(sources, true, sources.last()), { ...partition, [relation]: files })}\n      `
   return `CASE WHEN fact['name'] = '${price}' THEN ${fillPlaces(priceText(sources), partition)}${early.join('')}
       ${last}ELSE ${fillPlaces(storedText(sources, true), { ...partition, [relation]: files })} END`
