@@ -114,7 +114,7 @@ describe('lookahead --reproduce', () => {
     const first = await run('q.sql', '--reproduce', 'found')
     expect([first.code, first.notes]).toEqual([
       4,
-      expect.stringMatching(/^wrote found: \d rows? of \d+ show the leak; python found\/reproduce\.py\n$/),
+      expect.stringMatching(/^wrote found: \d rows? of \d+ shows? the leak; python found\/reproduce\.py\n$/),
     ])
     const again = await run('q.sql', '--reproduce', 'found')
     expect([again.code, again.message]).toEqual([

@@ -169,7 +169,7 @@ async function proveAndReproduce(
     const given = { ...query, files, tolerance: trial.tolerance, leak, tries: options.tries }
     const { rows, rowsBefore } = await reproduceLeak(given, run, folder)
     stderr(
-      `wrote ${into}: ${several(rows, 'row')} of ${formatCount(rowsBefore)} show the leak; python ` +
+      `wrote ${into}: ${several(rows, 'row')} of ${formatCount(rowsBefore)} ${rows === 1 ? 'shows' : 'show'} the leak; python ` +
         `${join(into, 'reproduce.py')}\n`,
     )
   } catch (error) {
