@@ -4,15 +4,12 @@ import { type BuildViews, type Diagnosis, examine } from '../../maintenance/upke
 import { describeObservedAgain, type ObservedAgain } from '../../lake/ledger/lost-points.ts'
 import { isLoopback, type Settings } from '../../catalog/settings.ts'
 import { gravestOf, LakeError, usage } from '../../base/errors.ts'
-import { checkProvider } from '../../sources/provider-check/check.ts'
+import { checkProvider, type ProviderCheck } from '../../sources/provider-check/check.ts'
 import { spaceAt } from '../../lake/store/disk.ts'
 import { buildViews } from '../../query/views/build.ts'
 import { bytes, several, formatCount } from '../../base/figures.ts'
 import { answering, type Call, type CommandAnswer } from '../cli/spec.ts'
 import { besideWorld, lakeWorld } from '../cli/world.ts'
-
-/** Result of the check of a provider. */
-type Preflight = Awaited<ReturnType<typeof checkProvider>>
 
 /** Document of `doctor`. Scripts rely on the names. */
 export interface DoctorDocument extends Diagnosis {
@@ -61,7 +58,7 @@ async function askProvider(call: Call): Promise<CommandAnswer> {
   return { document, words: () => providerInWords(found), error: gravestOf([contradiction(against), error]) }
 }
 
-function contradiction(against: Preflight['rows']): LakeError | null {
+function contradiction(against: ProviderCheck['rows']): LakeError | null {
   if (against.length === 0) return null
   const subject = `${several(against.length, 'assumption')} contradicted: ${against.map((row) => row.assumption).join(', ')}`
   const helps = against.some(({ yaml }) => yaml !== null)
@@ -71,7 +68,7 @@ function contradiction(against: Preflight['rows']): LakeError | null {
   return new LakeError('integrity', { subject, next })
 }
 
-function providerInWords({ requests, rows, yaml }: Omit<Preflight, 'error'>): string {
+function providerInWords({ requests, rows, yaml }: Omit<ProviderCheck, 'error'>): string {
   const verdicts = { holds: 'holds', contradicted: 'CONTRADICTED', unknown: 'cannot be told' } as const
   const lines = (['metrics', 'registry'] as const).flatMap((api) => [
     `${api} API`,

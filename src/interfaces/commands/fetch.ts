@@ -3,16 +3,13 @@ import { fetchSeries } from '../../sources/metrics/fetch.ts'
 import { beginsInWords, type IngestSummary, verdict } from '../../sources/metrics/run-summary.ts'
 import { boundingOptions, instantNow, isVerbose, selectionOptions, selectionsOf } from '../cli/context.ts'
 import type { FeatureTold } from '../../trust/features/features.ts'
-import type { IngestDeps } from '../../sources/metrics/run.ts'
+import type { IngestEvent } from '../../sources/metrics/run.ts'
 import { answering, type CommandAnswer } from '../cli/spec.ts'
 import { askingWorld, spareHeap } from '../cli/world.ts'
-import { stopwatch } from '../../base/stopwatch.ts'
+import { stopwatch, type Spent } from '../../base/stopwatch.ts'
 import { formatCount, formatLabelled, bytes, span, several } from '../../base/figures.ts'
 import { passingLine, type ProgressReporter } from '../../base/progress.ts'
 import { describeSkew } from '../../sources/http/skew.ts'
-
-/** Event of a fetch. */
-type IngestEvent = Parameters<IngestDeps['onEvent']>[0]
 
 /** Document of `fetch`. Scripts rely on the names. */
 export interface FetchDocument extends IngestSummary {
@@ -66,7 +63,7 @@ Example: pitlake fetch --max-credits 300`,
 const mostShown = 3
 
 /** Formats where the time went, to a tenth of a second, in the order in which a run begins with it. */
-function inSeconds(seconds: ReturnType<ReturnType<typeof stopwatch>['spent']>): string {
+function inSeconds(seconds: Spent): string {
   const parts = Object.entries(seconds).map(([part, took]) => `${part} ${took.toFixed(1)}`)
   const whole = Object.values(seconds).reduce((sum, took) => sum + took, 0)
   return `took ${whole.toFixed(1)} s: ${parts.toReversed().join(', ')}\n`

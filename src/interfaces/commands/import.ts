@@ -1,7 +1,7 @@
 import { gravestOf } from '../../base/errors.ts'
 import { kinds } from '../../base/option-kinds.ts'
 import { withFeatures } from './follow.ts'
-import { importOwn } from '../../sources/user-files/import.ts'
+import { importOwn, type ImportSummary } from '../../sources/user-files/import.ts'
 import { intervals } from '../../base/time.ts'
 import { formatCount, several } from '../../base/figures.ts'
 import { answering } from '../cli/spec.ts'
@@ -80,9 +80,6 @@ Example: pitlake import shares.csv --as shares --value close --sessions XNYS --a
   },
 })
 
-/** Summary of one import. */
-type Imported = Awaited<ReturnType<typeof importOwn>>[number]['summary']
-
 function inWords({
   name,
   rows,
@@ -92,7 +89,7 @@ function inWords({
   late,
   violations,
   version,
-}: Imported): string {
+}: ImportSummary): string {
   const left = Object.entries(left_because).filter(([, count]) => count > 0)
   const because = left.map(([why, count]) => `${formatCount(count)} ${why}`).join(', ')
   const vintages = vintages_added === 0 ? '' : `, ${formatCount(vintages_added)} vintages`

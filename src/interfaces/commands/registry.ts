@@ -1,8 +1,8 @@
 import { withFeatures } from './follow.ts'
 import { describeOutcome } from '../../sources/http/outcome.ts'
-import { readFeedAhead, registryStatus } from '../../sources/registry/status.ts'
+import { readFeedAhead, registryStatus, type RegistryStatus } from '../../sources/registry/status.ts'
 import { registrySnapshot, registrySync } from '../../sources/registry/snapshot-and-sync.ts'
-import { type RegistryDeps, type RegistrySummary, verdictOf } from '../../sources/registry/run.ts'
+import { type RegistrySummary, verdictOf, type RegistryEvent } from '../../sources/registry/run.ts'
 import { registryState } from '../../sources/registry/staging.ts'
 import { isBegun } from '../../lake/store/new-lake.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
@@ -76,7 +76,7 @@ async function runJob(call: Call<typeof jobOptions>, job: string, run: typeof re
 }
 
 /** Reports on stderr what happens on the way. */
-export function registryProgress(call: Typed): (event: Parameters<RegistryDeps['onEvent']>[0]) => void {
+export function registryProgress(call: Typed): (event: RegistryEvent) => void {
   const say = (line: string): void => call.stderr(`${line}\n`)
   return (event) => {
     if (event.kind === 'note') say(`note: ${event.text}`)
@@ -115,7 +115,7 @@ function summaryText(summary: RegistrySummary): string {
   ])
 }
 
-function inWords(status: Awaited<ReturnType<typeof registryStatus>>): string {
+function inWords(status: RegistryStatus): string {
   const { limits, feed_at, behind, first_snapshot: first, last_snapshot: last } = status
   const lists = status.last_snapshot_source === 'lists' ? ' (from the lists)' : ''
   const read = `read to its tail at ${feed_at}, ${span(status.cursor_age ?? 0)} ago`

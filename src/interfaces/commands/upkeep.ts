@@ -4,13 +4,13 @@ import { buildViews } from '../../query/views/build.ts'
 import { bytes, filesInWords, formatLabelled, table, several } from '../../base/figures.ts'
 import { answering } from '../cli/spec.ts'
 import { lakeWorld, openedLake, requireLake } from '../cli/world.ts'
-import { metricSizes } from '../../sources/points/sizes.ts'
+import { metricSizes, type MetricSize } from '../../sources/points/sizes.ts'
 import type { BuildViews } from '../../maintenance/upkeep/doctor.ts'
 import { compact, type MergeSummary, mergeVerdict } from '../../maintenance/upkeep/merge-jobs.ts'
 import { redate, type RedateSummary } from '../../maintenance/upkeep/redate.ts'
 import { vacuum, type VacuumSummary } from '../../maintenance/upkeep/vacuum.ts'
 import { formatDuration, formatMicros } from '../../base/time.ts'
-import { versionChanges } from '../../lake/ledger/run-queries.ts'
+import { versionChanges, type VersionChange } from '../../lake/ledger/run-queries.ts'
 
 export const viewsCommand = answering({
   details: `Every command that writes does this at its end. Both files have only views and macros, and are replaced as a whole. Open sessions keep
@@ -75,7 +75,7 @@ function redatedInWords({ partitions, made, version, unknown }: RedateSummary): 
 }
 
 /** Formats the columns that cost anything, each with its bytes a point. */
-function sizeTable(sizes: Awaited<ReturnType<typeof metricSizes>>): string {
+function sizeTable(sizes: readonly MetricSize[]): string {
   const points = sizes.reduce((sum, row) => sum + row.points, 0)
   const size = sizes.reduce((sum, row) => sum + row.bytes, 0)
   const rows = sizes.map(({ metric, points: pointCount, bytes_per_point, columns }) => {
@@ -143,9 +143,7 @@ by its time.`,
 
 const header = ['version', 'committed at', 'job', 'points added', 'added', 'replaced', 'removed', 'also']
 
-function line(
-  one: Omit<ReturnType<typeof versionChanges>[number], 'committed_at'> & { readonly committed_at: string },
-): (string | number)[] {
+function line(one: Omit<VersionChange, 'committed_at'> & { readonly committed_at: string }): (string | number)[] {
   const { version, committed_at, job, points_added, added, replaced, removed } = one
   const also = [
     ...(['violations', 'stamps'] as const).flatMap((name) => (one[name] > 0 ? [`${one[name]} ${name}`] : [])),

@@ -6,7 +6,7 @@ import { loadCoverage, storedSeries, storedWeekStart } from '../../lake/ledger/i
 import type { CoverageRow } from '../../lake/ledger/entry.ts'
 import { isWatched } from '../../lake/ledger/run-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import { isOpenViolation, listViolations } from '../../lake/ledger/violations.ts'
+import { isOpenViolation, listViolations, type ListedViolation } from '../../lake/ledger/violations.ts'
 import { registryFacts } from '../../sources/registry/status.ts'
 import { isOpenFinding, type ListedFinding } from '../../sources/registry/verify.ts'
 import { realDisk } from '../../lake/store/disk.ts'
@@ -38,7 +38,7 @@ const isSameLine = (late: Late, other: Late): boolean =>
   late.metric === other.metric && late.interval === other.interval
 
 /** Something upstream that a person has to look at: in points, or in records of the registry. */
-export type UpstreamDifference = ReturnType<typeof listViolations>[number] | ListedFinding
+export type UpstreamDifference = ListedViolation | ListedFinding
 
 /** Inputs by which alarms are judged. */
 interface AlarmsInput extends MetricsProvider {

@@ -12,7 +12,7 @@ import {
 import { storedRuns } from '../../lake/ledger/run-queries.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { listViolations } from '../../lake/ledger/violations.ts'
-import type { CoverageRow } from '../../lake/ledger/entry.ts'
+import type { CoverageRow, Stamp } from '../../lake/ledger/entry.ts'
 import { several } from '../../base/figures.ts'
 import { storedArrivals, type StoredArrivals } from '../../trust/availability-audit.ts'
 import {
@@ -28,7 +28,7 @@ import {
 } from '../../base/time.ts'
 import type { SeriesStanding } from './freshness.ts'
 import { isOpenFinding, type ListedFinding } from '../../sources/registry/verify.ts'
-import { universeSteps } from '../../sources/registry/status.ts'
+import { universeSteps, type UniverseStep } from '../../sources/registry/status.ts'
 import { type FreshnessCounts, type RunFact, countFresh, runFact, type StatusInput } from './facts.ts'
 import type { JudgedStanding, LakeStanding } from './status.ts'
 import type { Window } from '../../base/windows.ts'
@@ -41,9 +41,6 @@ const shownViolations = 200
 const shownRuns = 12
 const shownStamps = 40
 const shownVersions = 400
-
-/** A step in the number of products that the registry knows. */
-export type UniverseStep = Awaited<ReturnType<typeof universeSteps>>[number]
 
 /** Verdict of a stamped result. Derived from the shape that reads its note. */
 type StampVerdict = z.infer<typeof stampVerdict>
@@ -326,7 +323,7 @@ function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): Viola
 }
 
 /** Reads the facts of a stamp from its note. */
-function stampFact({ id, version, at, path, detail }: ReturnType<typeof storedStamps>[number]): StampFact {
+function stampFact({ id, version, at, path, detail }: Stamp): StampFact {
   const { rows, verdict } = z
     .object({ rows: z.number().nullable().catch(null), verdict: stampVerdict.nullable().catch(null) })
     .parse(detail)

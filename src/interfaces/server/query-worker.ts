@@ -68,7 +68,7 @@ interface PendingQuestion<Answer> {
   readonly end: (outcome: Outcome<Answer>) => void
 }
 
-type Outcome<Answer> =
+export type Outcome<Answer> =
   | { readonly answer: Answer }
   | { readonly refused: LakeError }
   | { readonly lost: Loss; readonly begun: boolean; readonly suspect: boolean }

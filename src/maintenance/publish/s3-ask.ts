@@ -1,3 +1,4 @@
+import type { Outcome } from '../../sources/http/outcome.ts'
 import { createHash, createHmac } from 'node:crypto'
 import { join } from 'node:path'
 import { exchangesWith, percentEncoded } from '../../sources/http/http.ts'
@@ -291,7 +292,7 @@ export function lastingAnswer(got: Exchanged): S3Answer | undefined {
  */
 const isLasting = (got: Exchanged): boolean => got.kind === 'fault' && /^ENOTFOUND$|CERT|^ERR_TLS/.test(got.code)
 
-function outcomeOf(got: Exchanged, requestMs: number): Parameters<typeof afterTry>[2] {
+function outcomeOf(got: Exchanged, requestMs: number): Outcome {
   const status = got.kind === 'answer' ? got.status : null
   return { kind: 'again', reason: 'status', status, waitMs: null, words: '', requestMs }
 }

@@ -11,7 +11,13 @@ import {
 import { parseRegistryFile, places, registryFile } from '../../lake/store/layout.ts'
 import type { Json } from '../../lake/ledger/entry.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import { passingDraft, passingFacts, registryState, stateDraft } from '../../sources/registry/staging.ts'
+import {
+  passingDraft,
+  passingFacts,
+  registryState,
+  stateDraft,
+  type RegistryState,
+} from '../../sources/registry/staging.ts'
 import { recordRows, type Rewriting, usualEncoding, writeEncoded } from './rewrite.ts'
 import { type Engine, quote, quoteList, quoteName } from '../../lake/store/engine.ts'
 import { type Columns, parquet } from '../../lake/store/parquet.ts'
@@ -26,9 +32,6 @@ import {
   countUnproved,
   writeChanged,
 } from './merge-files.ts'
-
-/** State of the registry, as the last entry stores it. */
-type RegistryState = Readonly<ReturnType<typeof registryState>>
 
 /** The versions that a clock far ahead has dated, and their correction. */
 export interface Mending {

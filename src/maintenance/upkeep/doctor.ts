@@ -30,7 +30,7 @@ import type { Resources } from '../../sources/registry/bodies.ts'
 import { type Adoption, adoptLost, endAdoption, isHalfAdopted } from './adopt.ts'
 import { type ForgottenFiles, forgetLost } from './forget.ts'
 import { judgeLake, type LakeJudgement, moveFound, type Way } from './judgement.ts'
-import { countStrayDataFiles } from '../../lake/store/parquet.ts'
+import { countStrayDataFiles, type StrayDataFiles } from '../../lake/store/parquet.ts'
 import {
   clearJournal,
   clearPlaces,
@@ -151,7 +151,7 @@ async function withoutJournal(input: DoctorInput, deps: DoctorDeps): Promise<Dia
 }
 
 /** Builds the finding of a lost lake. */
-function lostDamage({ files, bytes, lakes, version }: Awaited<ReturnType<typeof countStrayDataFiles>>): Damage {
+function lostDamage({ files, bytes, lakes, version }: StrayDataFiles): Damage {
   const whose = lakes.length === 0 ? 'of an unknown lake' : `of the lake ${lakes.join(' and ')}`
   const what = `${files} data files (${formatCount(bytes)} bytes) ${whose}, up to version ${version}`
   return finding('journal_lost', places.journal, `${what}, without journal and ledger`)

@@ -1,5 +1,5 @@
 import { archived } from '../../lake/ledger/archived-rows.ts'
-import { bytesProblem, sha256File } from '../../lake/ledger/commit.ts'
+import { bytesProblem, sha256File, type BytesProblem } from '../../lake/ledger/commit.ts'
 import { isFolder } from '../../lake/store/files.ts'
 import { codeOf, exists, isWritable, namesIn, statOf } from '../../lake/store/disk.ts'
 import { readsWell } from '../../lake/store/engine.ts'
@@ -215,7 +215,7 @@ export async function checkFiles(ledger: Ledger, thorough: boolean): Promise<Fil
 async function weightOf(
   ledger: Ledger,
   file: StoredFile,
-  problem: NonNullable<Awaited<ReturnType<typeof bytesProblem>>>,
+  problem: BytesProblem,
 ): Promise<Partial<Pick<Damage, 'severity' | 'remedy'>>> {
   if (!isGone(problem)) return {}
   if (file.removed_version !== null) return { severity: 'notice', remedy: instead.superseded }

@@ -1,5 +1,5 @@
 import { parquet } from '../../lake/store/parquet.ts'
-import { describe, readShares, shareOf } from '../../sources/points/write.ts'
+import { describe, readShares, shareOf, type ShareRow } from '../../sources/points/write.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
 import { inLake, pointsFile, recentFile, versionedName } from '../../lake/store/layout.ts'
 import { inSession, orderOf, rowsOf, refuseUnsound, Unmergeable } from './merge-files.ts'
@@ -7,9 +7,6 @@ import { mergedFooter, type Rewriting, usualEncoding, writeEncoded } from './rew
 import { recentGroup, sharesMeta } from '../../sources/points/files.ts'
 import type { StoredFile } from '../../lake/ledger/index-queries.ts'
 import type { StagedFile } from '../../lake/ledger/draft.ts'
-
-/** Rows and proof of one partition in a file. */
-type ShareRow = Awaited<ReturnType<typeof readShares>>[number]
 
 /** A file that will be written. */
 interface PlacedFile {

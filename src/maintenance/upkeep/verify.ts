@@ -28,11 +28,11 @@ import {
   type IngestSummary,
   stoppedEarly,
 } from '../../sources/metrics/run-summary.ts'
-import { chooseWindows, partitionOf } from '../../sources/metrics/verify-plan.ts'
-import { type Difference, Findings } from '../../sources/metrics/verify-findings.ts'
+import { chooseWindows, partitionOf, type VerifyScope } from '../../sources/metrics/verify-plan.ts'
+import { type Difference, Findings, type VerifyResult, type Unanswered } from '../../sources/metrics/verify-findings.ts'
 import { registryVerdict, type RegistryVerified } from '../../sources/registry/verify.ts'
 import type { OwnVerified } from '../../sources/user-files/verify.ts'
-import { countSeries, footersOf, identityColumns } from '../../lake/store/parquet.ts'
+import { countSeries, footersOf, identityColumns, type SeriesCount } from '../../lake/store/parquet.ts'
 import { identityOf } from '../../sources/points/conversion-types.ts'
 import { Engine } from '../../lake/store/engine.ts'
 import { isPlain } from '../../lake/ledger/coverage.ts'
@@ -40,12 +40,6 @@ import { inLake } from '../../lake/store/layout.ts'
 import { readPoints } from '../../query/views/relations.ts'
 import { count } from '../../base/time.ts'
 import { intersect } from '../../base/windows.ts'
-
-/** Part of the stored points that a verify requests again. */
-type VerifyScope = Parameters<typeof chooseWindows>[1]['scope']
-
-/** Points of one series in its files. */
-type Counted = Awaited<ReturnType<typeof countSeries>>[number]
 
 /** Input of a verify. */
 interface VerifyInput extends MetricsInput {
@@ -85,7 +79,7 @@ export interface VerifySummary extends Ended<NonNullable<IngestSummary['stopped_
    */
   readonly windows: WindowCounts
   /** Compared windows by result: `identical`, `appended`, `revised`, or the kind of difference. */
-  readonly results: ReturnType<Findings['results']>
+  readonly results: Readonly<Record<VerifyResult, number>>
   /** Most credits that it could spend; null: no limit. */
   readonly budget: number | null
   /** Requests sent, repeats included. */
@@ -103,7 +97,7 @@ export interface VerifySummary extends Ended<NonNullable<IngestSummary['stopped_
   /** Acknowledged differences that were seen again. */
   readonly acknowledged: number
   /** Windows without a usable answer. */
-  readonly failures: readonly ReturnType<Findings['windows']>['failures'][number][]
+  readonly failures: readonly Unanswered[]
   /** Answers of the registry; null if it was not requested. */
   readonly registry: RegistryVerified | null
   /** Comparison with the files from which user data came; null if there are none. */
@@ -344,7 +338,7 @@ async function checkFooters(engine: Engine, ledger: Ledger, files: readonly Stor
 }
 
 /** Counts and bounds of every series. */
-function checkSeries(storedSeries: readonly StoredSeries[], counted: readonly Counted[]): Damage[] {
+function checkSeries(storedSeries: readonly StoredSeries[], counted: readonly SeriesCount[]): Damage[] {
   const countedByKey = new Map(counted.map((row) => [keyOf(row), row]))
   const findings: Damage[] = []
   for (const series of storedSeries) {
@@ -361,7 +355,7 @@ function checkSeries(storedSeries: readonly StoredSeries[], counted: readonly Co
   return findings
 }
 
-function keyOf(row: Omit<Counted, 'points' | 'first' | 'last'>): string {
+function keyOf(row: Omit<SeriesCount, 'points' | 'first' | 'last'>): string {
   return JSON.stringify([row.metric, row.interval, ...identityColumns.map((name) => row[name])])
 }
 

@@ -4,7 +4,7 @@ import type { Wanted } from '../../catalog/series.ts'
 import { isPlain } from '../../lake/ledger/coverage.ts'
 import type { WindowAnswer } from '../../lake/ledger/entry.ts'
 import { storedInterval } from '../../lake/ledger/index-queries.ts'
-import { isTriedAgain, standingRefusal } from '../../lake/ledger/refusals.ts'
+import { isTriedAgain, standingRefusal, type StandingRefusal } from '../../lake/ledger/refusals.ts'
 import type { Ask, Held } from '../../sources/metrics/plan.ts'
 import {
   ceil,
@@ -137,7 +137,7 @@ function firstOf(
 }
 
 /** Computes the instant from which a refusal may be tried again. */
-function triedAgainAt(refusal: Parameters<typeof isTriedAgain>[0]): Instant {
+function triedAgainAt(refusal: StandingRefusal): Instant {
   const steps = [hour, day, 30 * day].map((after) => refusal.asked_at + after)
   return steps.find((instant) => isTriedAgain(refusal, instant)) ?? refusal.asked_at + 30 * day
 }

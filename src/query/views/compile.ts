@@ -8,7 +8,7 @@ import { inLake } from '../../lake/store/layout.ts'
 import type { Head } from '../../lake/ledger/ledger.ts'
 import { seriesColumns } from '../../lake/ledger/columns.ts'
 import { computedSql, ruledSql, sharesOf } from '../../sources/points/files.ts'
-import type { earlierDatings } from '../../sources/points/datings.ts'
+import type { EarlierDating } from '../../sources/points/datings.ts'
 import { type RegistryColumn, recordTables } from '../../sources/registry/columns.ts'
 import { askedWords } from './question-words.ts'
 import { clockedPoints, type EarlyPart, earlyParts } from './part-clocks.ts'
@@ -39,7 +39,7 @@ interface Sources {
   readonly catalogue: Catalogue
   readonly files: readonly StoredFile[]
   /** Points as they were dated before a rule changed. */
-  readonly earlier: readonly ReturnType<typeof earlierDatings>[number][]
+  readonly earlier: readonly EarlierDating[]
   /** Parquet file of each exported table; null if there is no lake, and each is empty. */
   readonly exports: ReadonlyMap<string, string> | null
   readonly weekStart: Weekday

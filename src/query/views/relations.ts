@@ -1,6 +1,6 @@
 import { quote, quoteName } from '../../lake/store/engine.ts'
 import type { FileEntry } from '../../lake/ledger/entry.ts'
-import { datedPointsSql, type earlierDatings } from '../../sources/points/datings.ts'
+import { datedPointsSql, type EarlierDating } from '../../sources/points/datings.ts'
 import { parquet } from '../../lake/store/parquet.ts'
 import { columnsMark, type RegistryColumn, recordTables, tableColumns } from '../../sources/registry/columns.ts'
 import { instantSql } from './template.ts'
@@ -24,11 +24,7 @@ export function filesSql(root: string, { columns, dated }: TableColumns, files: 
  * Builds the relation `newest` over points files; sessions with an `observed_as_of` before a redating read the earlier
  * files.
  */
-export function datedPoints(
-  root: string,
-  newest: string,
-  earlier: readonly ReturnType<typeof earlierDatings>[number][],
-): string {
+export function datedPoints(root: string, newest: string, earlier: readonly EarlierDating[]): string {
   const read = (paths: readonly string[]): string =>
     readPoints(
       root,

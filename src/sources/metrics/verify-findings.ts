@@ -28,7 +28,7 @@ const verifyResults = [
 ] as const
 
 /** The result of a window that was requested again. */
-type VerifyResult = (typeof verifyResults)[number]
+export type VerifyResult = (typeof verifyResults)[number]
 
 /**
  * The recorded results of a window that was requested again without a comparison: the provider refused it, or no answer
@@ -152,7 +152,7 @@ export interface Difference extends SeriesName {
 }
 
 /** A window without a usable answer. */
-interface Unanswered {
+export interface Unanswered {
   /** Id of the series. */
   readonly series: string
   /** Start of the window. */
@@ -166,7 +166,7 @@ interface Unanswered {
 }
 
 /** The results of the windows of a plan, as counts. */
-interface WindowEnds {
+export interface WindowEnds {
   readonly verified: number
   /** Windows whose refusal was on record before the run. */
   readonly refused: number

@@ -7,7 +7,7 @@ import { statement } from './sql.ts'
 import { inLake } from '../../lake/store/layout.ts'
 
 /** The disk space of the points of one metric. */
-type MetricSize = {
+export type MetricSize = {
   readonly metric: string
   readonly files: number
   readonly points: number

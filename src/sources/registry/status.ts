@@ -223,7 +223,7 @@ const stepFields = {
 }
 
 /** The registry's products after one point in time. */
-type UniverseStep = Shaped<typeof stepFields>
+export type UniverseStep = Shaped<typeof stepFields>
 
 /** Reads the products over time, one step for every time at which something changed; empty if nothing is known. */
 export async function universeSteps(ledger: Ledger): Promise<UniverseStep[]> {

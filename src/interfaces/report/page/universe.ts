@@ -1,4 +1,5 @@
-import type { StatusPage, UniverseStep } from '../status-page.ts'
+import type { UniverseStep } from '../../../sources/registry/status.ts'
+import type { StatusPage } from '../status-page.ts'
 import { day } from '../../../base/time.ts'
 import { html, type Html } from './html.ts'
 import { instant, moment, several, formatCount } from '../../../base/figures.ts'
