@@ -30,21 +30,27 @@ const textsIn = (folder: string): string =>
     .join('\n')
 
 describe('the folder of a planted leak', () => {
-  test.for(sample(leaks, 3, Math.ceil(leaks.length / 4)))('shows %s in two DuckDBs, with few rows', async ([, sql], context) => {
-    const folder = join(home, 'leak')
-    const { rows, rowsBefore } = await writeReproduction(small.root, sql, folder)
-    expect(rows).toBeLessThan(rowsBefore / 2)
-    expect(textsIn(folder)).not.toContain(small.root)
-    expect(runReproduction(need(context, 'peers'), folder)).toEqual(shown)
-    expect(runReproduction(need(context, 'python-newest'), folder)).toEqual(shown)
-  })
+  test.for(sample(leaks, 3, Math.ceil(leaks.length / 4)))(
+    'shows %s in two DuckDBs, with few rows',
+    async ([, sql], context) => {
+      const folder = join(home, 'leak')
+      const { rows, rowsBefore } = await writeReproduction(small.root, sql, folder)
+      expect(rows).toBeLessThan(rowsBefore / 2)
+      expect(textsIn(folder)).not.toContain(small.root)
+      expect(runReproduction(need(context, 'peers'), folder)).toEqual(shown)
+      expect(runReproduction(need(context, 'python-newest'), folder)).toEqual(shown)
+    },
+  )
 
-  test.for(sample(lateLeaks, 2, Math.ceil(lateLeaks.length / 4)))('shows %s in two DuckDBs', async ([, sql], context) => {
-    const folder = join(home, 'leak')
-    await writeReproduction(late.root, sql, folder, { cutoffs: 14 })
-    expect(runReproduction(need(context, 'peers'), folder)).toEqual(shown)
-    expect(runReproduction(need(context, 'python-newest'), folder)).toEqual(shown)
-  })
+  test.for(sample(lateLeaks, 2, Math.ceil(lateLeaks.length / 4)))(
+    'shows %s in two DuckDBs',
+    async ([, sql], context) => {
+      const folder = join(home, 'leak')
+      await writeReproduction(late.root, sql, folder, { cutoffs: 14 })
+      expect(runReproduction(need(context, 'peers'), folder)).toEqual(shown)
+      expect(runReproduction(need(context, 'python-newest'), folder)).toEqual(shown)
+    },
+  )
 })
 
 const grid = `WITH d AS (SELECT ts, 'BTC' AS asset FROM calendar('2024-02-01', '2024-03-01', '1 day'))`
