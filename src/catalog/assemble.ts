@@ -82,11 +82,11 @@ function chainsOf(files: readonly SourceFile[]): ReadonlyMap<string, string> {
 function sessionsOf(files: readonly SourceFile[], complain: Complain): ReadonlyMap<string, TradingCalendar> {
   const rows = Object.assign({}, ...files.map(({ content }) => content.sessions ?? {})) as TradingRows
   const all = tradingCalendars(rows)
-  const known = [...all].flatMap(([code, calendar]) => (calendar ? [[code, calendar] as const] : []))
+  const complete = [...all].flatMap(([code, calendar]) => (calendar ? [[code, calendar] as const] : []))
   for (const [code, calendar] of all)
     if (calendar === undefined)
-      complain(`sessions.${code}.same_as`, `one of ${known.map(([one]) => one).join(', ')}`, 'another')
-  return new Map(known)
+      complain(`sessions.${code}.same_as`, `one of ${complete.map(([code]) => code).join(', ')}`, 'another')
+  return new Map(complete)
 }
 
 /** Returns the key of the value sets of a dimension; that of intervals has a different name. */

@@ -123,8 +123,8 @@ const closes = new WeakMap<TradingCalendar, readonly SessionClose[]>()
 
 /** Lists the close of every session of an exchange, in order. */
 export function sessionCloses(calendar: TradingCalendar): readonly SessionClose[] {
-  const known = closes.get(calendar)
-  if (known !== undefined) return known
+  const computed = closes.get(calendar)
+  if (computed !== undefined) return computed
   const { zone, hours, early } = calendar
   const found: SessionClose[] = []
   const ahead = hoursAhead(zone)
@@ -147,11 +147,11 @@ export function sessionCloses(calendar: TradingCalendar): readonly SessionClose[
  */
 function hoursAhead(zone: string): (at: Instant) => number {
   const format = new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short', timeStyle: 'medium' })
-  const asked = new Map<Instant, number>()
+  const offsets = new Map<Instant, number>()
   const atNoon = (at: Instant): number => {
     const noon = at + day / 2
-    const ahead = asked.get(at) ?? (parseInstant(`${format.format(noon * 1000).replace(' ', 'T')}Z`) ?? noon) - noon
-    asked.set(at, ahead)
+    const ahead = offsets.get(at) ?? (parseInstant(`${format.format(noon * 1000).replace(' ', 'T')}Z`) ?? noon) - noon
+    offsets.set(at, ahead)
     return ahead
   }
   return (at) => {

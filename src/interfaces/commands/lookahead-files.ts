@@ -149,9 +149,9 @@ async function judgeQuery(item: ResearchItem, { look, lake, cache, parser, call 
   const defaults = { ...look.defaults, ...item.own }
   const files = await Promise.all(defaults.own.map(async ([name, file]) => [name, await fileDigest(file)]))
   const key = verdictKey({ text: item.text, ...defaults, own: files, lake, program: programVersion() })
-  const known = look.fresh ? undefined : cache?.find(key)
-  const isRepeated = known?.verdict === 'leak' && look.reproduce !== undefined
-  if (known !== undefined && !isRepeated) return judgedItem(item, known, true)
+  const earlier = look.fresh ? undefined : cache?.find(key)
+  const isRepeated = earlier?.verdict === 'leak' && look.reproduce !== undefined
+  if (earlier !== undefined && !isRepeated) return judgedItem(item, earlier, true)
   try {
     const verdict = storedVerdict(await look.prove(item, defaults))
     cache?.store(key, verdict)

@@ -33,9 +33,9 @@ export function metricsText(
 }
 
 function written({ name, help, samples }: Family): string {
-  const known = samples.filter(([, value]) => value !== null)
-  if (known.length === 0) return ''
-  const lines = known.map(([labels, value]) => {
+  const measured = samples.filter(([, value]) => value !== null)
+  if (measured.length === 0) return ''
+  const lines = measured.map(([labels, value]) => {
     const pairs = Object.entries(labels).map(([key, text]) => `${key}="${escaped(text)}"`)
     return `pitlake_${name}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${value}\n`
   })

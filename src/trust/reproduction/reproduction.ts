@@ -231,10 +231,11 @@ function commonRows(one: ShownRows['without'], other: ShownRows['without']): Sho
 }
 
 /** Whether two cells are the same but for the last digits of a sum. */
-function isNear(one: Cell, other: Cell): boolean {
-  if (one === other) return true
-  const [a, b] = [Number(one ?? Number.NaN), Number(other ?? Number.NaN)]
-  return Math.abs(a - b) <= 1e-9 * Math.max(Math.abs(a), Math.abs(b))
+function isNear(cell: Cell, other: Cell): boolean {
+  if (cell === other) return true
+  const number = Number(cell ?? Number.NaN)
+  const otherNumber = Number(other ?? Number.NaN)
+  return Math.abs(number - otherNumber) <= 1e-9 * Math.max(Math.abs(number), Math.abs(otherNumber))
 }
 
 /** Builds the SQL of the compared columns of a table up to the cut-off, as text. */
