@@ -599,7 +599,7 @@ export async function explainChange(
 /** Options of `stress`. */
 export interface StressOptions extends Partial<DelaySpec>, CallOptions {
   /** SQL of one number over the table `result`, which contains the rows of the query. */
-  readonly figure: string
+  readonly statistic: string
   /** Session variables, also `as_of` and `observed_as_of`. */
   readonly set?: Readonly<Record<string, VariableValue>> | undefined
   /** Number of earlier versions of the lake to try. Default: 3. */
@@ -618,13 +618,13 @@ export interface StressOptions extends Partial<DelaySpec>, CallOptions {
  * @example
  * ```ts
  * const query = "SELECT asset, available_at AS ts, v FROM points WHERE metric = 'supply/current_pit' AND asset = 'BTC'"
- * const stressed = await stress('data', query, { figure: 'SELECT avg(v) FROM result', lags: [1800] })
+ * const stressed = await stress('data', query, { statistic: 'SELECT avg(v) FROM result', lags: [1800] })
  * console.log(stressed.verdict) // → holds
  * ```
  */
 export async function stress(folder: string, query: string | URL, options: StressOptions): Promise<Stressed> {
   const {
-    figure,
+    statistic,
     lags = [...quantiles, 1800, 3600],
     latencies = [],
     within = 0.5,
@@ -642,7 +642,7 @@ export async function stress(folder: string, query: string | URL, options: Stres
   const run = { folder: ledger.root, signal: options.signal, sleep: setTimeout }
   return await stressQuery(
     withVintages(ledger, source, vintages),
-    { figure, lags, latencies, within, ts, labels, seen },
+    { statistic, lags, latencies, within, ts, labels, seen },
     run,
   )
 }

@@ -140,7 +140,7 @@ function checkLeaf({ knowledge, leaf, rules, preregistered, live }, head) {
   must(fromLeaf(head.size, index, leafOf(text), inclusion) === head.root, 'the version does not lead to the head')
 }
 /** Query, knowledge, result and statistic follow from the stamp. */
-function checkQuery({ query, knowledge, stamp, result, figure }) {
+function checkQuery({ query, knowledge, stamp, result, statistic }) {
   for (const [name, value] of Object.entries({ query, stamp, result })) objectOf(value, name)
   must(isText(query.text) && hex(sha256(query.text)) === query.sha256, 'the query has another digest')
   const { path, sha256: own, version, at, digest, query_digest: asked, variables } = stamp
@@ -151,11 +151,11 @@ function checkQuery({ query, knowledge, stamp, result, figure }) {
   const as_of = Object.hasOwn(variables, 'as_of') ? variables.as_of : null
   const follows = knowledge.version === version && knowledge.stamped_at === at && isSame(knowledge.as_of, as_of)
   must(Object.hasOwn(knowledge, 'as_of') && follows, 'the knowledge does not follow from the stamp')
-  must(figure === null || isObject(figure), 'the statistic is no statistic')
-  if (figure === null) return
-  const values = isText(figure.sql) && isObject(figure.values) && Object.values(figure.values)
+  must(statistic === null || isObject(statistic), 'the statistic is no statistic')
+  if (statistic === null) return
+  const values = isText(statistic.sql) && isObject(statistic.values) && Object.values(statistic.values)
   must(values && values.every((one) => one === null || isText(one)), 'the statistic is no statistic')
-  const { sql } = figure
+  const { sql } = statistic
   const shadowed = /\bresult"?[ \t\r\n]*(\([^)]*\)[ \t\r\n]*)?as[ \t\r\n]*((not[ \t\r\n]+)?materialized[ \t\r\n]*)?\(/i
   must(/result/i.test(sql) && !shadowed.test(sql), 'the statistic does not read the result')
 }
@@ -264,7 +264,7 @@ function readsResult(tree) {
     tables.every((name) => name === 'result' || ctes.has(name))
 }
 /** The result has the digest and the stamp that the certificate names, and the statistic comes out again. */
-async function checkResult(path, { query, knowledge, result, figure }) {
+async function checkResult(path, { query, knowledge, result, statistic }) {
   must((await digestOf(path)) === result.file_sha256, 'the result is another file')
   const { DuckDBInstance } = await import('@duckdb/node-api').catch(() => refuse('--result needs @duckdb/node-api'))
   const connection = await (await DuckDBInstance.create(':memory:')).connect()
@@ -274,13 +274,13 @@ async function checkResult(path, { query, knowledge, result, figure }) {
   const own = JSON.parse(note)
   const said = [query.text, query.variables, knowledge.version, result.rows, result.rows_sha256]
   must(isSame(said, [own.query, own.variables, own.version, own.rows, own.result]), 'the result was stamped otherwise')
-  if (figure === null) return 'the result is the one'
+  if (statistic === null) return 'the result is the one'
   await rows(`CREATE TEMP TABLE result AS FROM read_parquet(${quoted(path)})`)
   await rows('SET enable_external_access = false') // The words of the statistic are a third party's.
-  const [{ tree }] = await rows(`SELECT CAST(json_serialize_sql(${quoted(figure.sql)}) AS VARCHAR) AS tree`)
+  const [{ tree }] = await rows(`SELECT CAST(json_serialize_sql(${quoted(statistic.sql)}) AS VARCHAR) AS tree`)
   must(readsResult(JSON.parse(tree)), 'the statistic does not read the result alone')
-  const again = await rows(`SELECT CAST(COLUMNS(*) AS VARCHAR) FROM (${figure.sql}\n)`)
-  const isIt = again.length === 1 && isSame(Object.entries(again[0]), Object.entries(figure.values))
+  const again = await rows(`SELECT CAST(COLUMNS(*) AS VARCHAR) FROM (${statistic.sql}\n)`)
+  const isIt = again.length === 1 && isSame(Object.entries(again[0]), Object.entries(statistic.values))
   return must(isIt, 'the statistic is another') && 'the statistic comes out again'
 }
 const unproved = 'not proved: that merges left values as they were, and that the result follows from the files'

@@ -229,7 +229,7 @@ SHADOWED = r'''\bresult"?[ \t\r\n]*(\([^)]*\)[ \t\r\n]*)?as[ \t\r\n]*((not[ \t\r
 def check_query(told):
     """Query, knowledge, result and statistic follow from the stamp."""
     query, stamp, result = (object_of(told.get(name), name) for name in ("query", "stamp", "result"))
-    knowledge, figure = told["knowledge"], told.get("figure", "")
+    knowledge, statistic = told["knowledge"], told.get("statistic", "")
     digest, variables = stamp.get("digest"), stamp.get("variables")
     right = is_text(query.get("text")) and sha256(query["text"]).hex() == query.get("sha256")
     must(right, "the query has another digest")
@@ -244,10 +244,10 @@ def check_query(told):
     follows = count_of(knowledge["version"]) == version and count_of(knowledge.get("stamped_at")) == at
     as_of = "as_of" in knowledge and is_same(knowledge["as_of"], variables.get("as_of"))
     must(follows and as_of, "the knowledge does not follow from the stamp")
-    must(figure is None or isinstance(figure, dict), "the statistic is no statistic")
-    if figure is None:
+    must(statistic is None or isinstance(statistic, dict), "the statistic is no statistic")
+    if statistic is None:
         return
-    sql, values = figure.get("sql"), figure.get("values")
+    sql, values = statistic.get("sql"), statistic.get("values")
     right = is_text(sql) and isinstance(values, dict) and all(one is None or is_text(one) for one in values.values())
     must(right, "the statistic is no statistic")
     shadowed = re.search(SHADOWED, sql, re.A | re.I)
@@ -366,7 +366,7 @@ def reads_result(tree):
     return not strange and not others and "result" not in ctes and "result" in tables
 def check_result(path, told):
     """The result has the digest and the stamp that the certificate names, and the statistic comes out again."""
-    result, figure = told["result"], told["figure"]
+    result, statistic = told["result"], told["statistic"]
     must(digest_of(path) == result["file_sha256"], "the result is another file")
     import duckdb  # Only --result needs it.
     connection = duckdb.connect(":memory:")
@@ -378,16 +378,16 @@ def check_result(path, told):
     said = [told["query"]["text"], told["query"]["variables"], told["knowledge"]["version"]]
     stamped = [own.get(key) for key in ("query", "variables", "version", "rows", "result")]
     must(is_same([*said, result.get("rows"), result.get("rows_sha256")], stamped), "the result was stamped otherwise")
-    if figure is None:
+    if statistic is None:
         return "the result is the one"
     rows(f"CREATE TEMP TABLE result AS FROM read_parquet({quoted(path)})")
     rows("SET enable_external_access = false")  # The words of the statistic are a third party's.
-    tree = json.loads(rows(f"SELECT CAST(json_serialize_sql({quoted(figure['sql'])}) AS VARCHAR)")[0][0])
+    tree = json.loads(rows(f"SELECT CAST(json_serialize_sql({quoted(statistic['sql'])}) AS VARCHAR)")[0][0])
     must(reads_result(tree), "the statistic does not read the result alone")
-    sql = f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM ({figure['sql']}\n)"
+    sql = f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM ({statistic['sql']}\n)"
     names = [name for (name, *_) in rows(f"DESCRIBE {sql}")]
     again = [list(zip(names, row)) for row in rows(sql)]
-    must(again == [list(figure["values"].items())], "the statistic is another")
+    must(again == [list(statistic["values"].items())], "the statistic is another")
     return "the statistic comes out again"
 UNPROVED = "not proved: that merges left values as they were, and that the result follows from the files"
 def main(words):

@@ -89,7 +89,7 @@ def _refused(error: duckdb.Error, near_metrics: Callable[[str], Sequence[str]], 
         return refusal("SQL", WRITES, written[1], READ_ONLY)
     lost = re.search(r'No files found that match the pattern "([^"]+)"|Cannot open file "([^"]+\.parquet)"', str(error))
     if lost:
-        words += ": the lake was moved, copied or vacuumed since; open it anew"
+        words += ": the lake was moved, copied or vacuumed since; open it again"
     elif re.search(r"Table with name .* does not exist", words):
         words += "; a frame is lent by its name: frames={'name': frame}"
     return LakeError(f"{where}: {words}")
@@ -107,8 +107,8 @@ def _lacking(error: duckdb.Error) -> LakeError | None:
     if not full and not isinstance(error, duckdb.OutOfMemoryException):
         return None
     if full or "max_temp_directory_size" in str(error):
-        return LakeError("SQL: more disk than it may take; ask for less at once, or leave it more of the disk")
-    return LakeError("SQL: more memory than it may take; ask for less at once, or raise it: pitlake.open(…, memory=…)")
+        return LakeError("SQL: more disk than it may take; query less data at once, or leave it more of the disk")
+    return LakeError("SQL: more memory than it may take; query less data at once, or raise it: pitlake.open(…, memory=…)")
 
 
 def _place(message: str, query: str | None) -> str:

@@ -34,7 +34,7 @@ def refuse_changed(folder: Path, version: int) -> None:
             # One that is missing is named by whoever reads it.
             continue
         made = "made for the views" if size is None else "committed"
-        fix = "run `pitlake views`: it makes them anew" if size is None else "run `pitlake doctor` to see what is damaged and what helps"
+        fix = "run `pitlake views`: it rebuilds them" if size is None else "run `pitlake doctor` to see what is damaged and what helps"
         if size is not None and size != own.st_size:
             raise refusal(path, f"the {size} bytes that were {made}", f"{own.st_size} bytes", fix)
         if proved.get(path) == _told(own) or own.st_size > left:

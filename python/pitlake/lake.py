@@ -33,7 +33,7 @@ from .text import INTERVALS, Moment, Names, Span, listed, moment_text, quote, qu
 LAYOUT = 7
 """The layout of the lakes that this package reads."""
 
-REMAKE = "made by an unreleased version of pitlake: make it anew in an empty folder (`pitlake fetch --data FOLDER`)"
+REMAKE = "made by an unreleased version of pitlake: fetch the data again into an empty folder (`pitlake fetch --data FOLDER`)"
 
 VARIABLES = ("as_of", "observed_as_of", "backfill", "registry_backfill")
 TOLD = ("t", "available_at", "v", "o", "age")
@@ -736,13 +736,13 @@ class Lake:
         files = [str(Path(one).resolve()) for one in (file, to) if one is not None]
         return program.asked(self._open().folder, ["explain-change", *files], (0, 4))
 
-    def stress(self, query: str | Path, figure: str, *, lags: Names = (), latencies: Names = (), vintages: int = 3,
+    def stress(self, query: str | Path, statistic: str, *, lags: Names = (), latencies: Names = (), vintages: int = 3,
                within: float = 0.5, ts: str = "ts", labels: Names = ()) -> dict[str, Any]:
         """Measures how far a statistic moves if points are known later, as `pitlake stress` does.
 
         Args:
             query: SQL, or the path of a file with SQL or of a stamped result.
-            figure: SQL of one number over the table `result`, which contains the rows of the query.
+            statistic: SQL of one number over the table `result`, which contains the rows of the query.
             lags: How much later points become known: times such as `"30m"`, and `"p50"`, `"p95"`, `"p99"` or `"max"` of the
                 observed lags. Default: all four, 30 minutes and 1 hour.
             latencies: How much more time you need to act, such as `"1h"`.
@@ -758,7 +758,7 @@ class Lake:
         >>> lake.stress(query, "SELECT avg(v) FROM result")["verdict"]  # doctest: +SKIP
         'holds'
         """
-        options = ["--figure", figure, "--vintages", str(vintages), "--within", str(within)]
+        options = ["--statistic", statistic, "--vintages", str(vintages), "--within", str(within)]
         options += ["--ts", ts]
         for flag, names in (("--lag", lags), ("--latency", latencies), ("--labels", labels)):
             own = [names] if isinstance(names, str) else list(names)

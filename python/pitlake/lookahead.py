@@ -51,7 +51,7 @@ class Verdict:
 
     def __str__(self) -> str:
         said = self.verdict if self.reason is None else f"{self.verdict}, {self.reason}"
-        runs = f"{self.facts['rows']} rows tried in {self.facts['cutoffs']} runs and {self.facts['changed']} with another future"
+        runs = f"{self.facts['rows']} rows tried in {self.facts['cutoffs']} runs and {self.facts['changed']} on altered data"
         turns = f"it depends on {', '.join(self.depends_on)}" if self.depends_on else ""
         return "\n".join([said, *map(_sentence, self.differences[:1]), runs, *filter(None, [turns]), *self.notes])
 
@@ -61,12 +61,12 @@ def _sentence(one: Mapping[str, Any]) -> str:
     (_, ts), *others = one["row"].items()
     at = f"on {_said(ts)}" + (f" ({', '.join(f'{name} {_said(value)}' for name, value in others)})" if others else "")
     at_end = _said(one["as_of"])
-    otherwise = {"cut": f"knowing only what was known at {at_end}", "calendar": f"with no decisions after {at_end}"}.get(
-        one["future"], "had something else come later")
+    otherwise = {"cut": f"with only the data known at {at_end}", "calendar": f"with no decisions after {at_end}"}.get(
+        one["future"], "with different later data")
     if one["column"] is None:
         there, then = ("no row", "one") if one["full"] is None else ("a row", "none")
-        return f"{at} there is {there}; {otherwise}, there is {then}"
-    return f"{at} it gives {one['column']} {_said(one['full'])}; {otherwise}, {_said(one['truncated'])}"
+        return f"{at} there is {there}; {otherwise} there is {then}"
+    return f"{at} it gives {one['column']} {_said(one['full'])}; {otherwise} {_said(one['truncated'])}"
 
 
 def _said(value: Any) -> str:

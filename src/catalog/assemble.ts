@@ -250,7 +250,7 @@ function reportUnread(
 ): void {
   for (const [key, { where }] of sets.values)
     if (!sets.used.has(key))
-      complain(`${where}: ${key}`, 'a value set that an endpoint refers to', 'one that nobody reads')
+      complain(`${where}: ${key}`, 'a value set that an endpoint refers to', 'a set that no endpoint uses')
   const paths = [...endpoints.keys()]
   for (const { patterns, where } of rules)
     for (const { text } of patterns.filter((pattern) => !paths.some((path) => pattern.matches(path))))

@@ -5,7 +5,7 @@ import { sessionCloses, type TradingCalendar } from './sessions.ts'
 import { exportRule, momentsOf, type OwnRow, type SourceMapping, unsaid } from './sources.ts'
 
 /** Reason in place of a rule if the rows themselves date their points. */
-export const statedByRows = 'each row tells it'
+export const statedByRows = 'each row states it'
 
 function ruleOf({ from, seconds }: typeof unsaid, { available, available_at, vintage }: SourceMapping): Rule {
   const frame = { until: null, trust: 'provider', kind: from === 'start' ? 'start' : 'lag', seconds } as const

@@ -92,7 +92,7 @@ function setsOf(files: readonly SourceFile[], rows: readonly Placed[], complain:
     for (const set of Object.keys(content.registry_sets ?? {}))
       if (!used.has(set)) {
         const where = yaml.where(['registry_sets', set])
-        complain(`${where}: registry_sets.${set}`, 'a value set that a field refers to', 'one that nobody reads')
+        complain(`${where}: registry_sets.${set}`, 'a value set that a field refers to', 'a set that no field uses')
       }
   return new Map(files.flatMap(({ content }) => Object.entries(content.registry_sets ?? {})))
 }

@@ -30,9 +30,7 @@ export async function refuseOthers(ledger: Ledger, manifest: Manifest | undefine
   if (changed === undefined) return
   const { path, bytes, expected, got } = changed
   const next =
-    bytes === null
-      ? 'run pitlake views: it makes them anew'
-      : 'run pitlake doctor to see what is damaged and what helps'
+    bytes === null ? 'run pitlake views: it rebuilds them' : 'run pitlake doctor to see what is damaged and what helps'
   throw new LakeError('integrity', { subject: path, expected, got, next })
 }
 

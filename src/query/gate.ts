@@ -70,7 +70,7 @@ const boundedWords: readonly BoundedWords[] = [
     words: new Set(['UNION', 'INTERSECT', 'EXCEPT']),
     most: 1000,
     parts: 'SELECTs combined by UNION',
-    next: 'write rows as VALUES, or ask in several queries',
+    next: 'write rows as VALUES, or use several queries',
   },
   {
     words: new Set(['AND', 'OR']),
@@ -176,8 +176,8 @@ const remedies: Readonly<Record<string, string>> = {
   COPY: written,
   EXPORT: written,
   PIVOT: "name the values: PIVOT … ON asset IN ('BTC', 'ETH') USING …",
-  stats: 'ask for min and max: they tell of the rows that are there',
-  ALTER: 'make the temporary table anew with CREATE OR REPLACE TEMP TABLE',
+  stats: 'use min and max: they describe the rows that exist',
+  ALTER: 'replace the temporary table with CREATE OR REPLACE TEMP TABLE',
   'a computed name of a file': 'write the path of the file, or those of a list, as they are',
   'several statements in one': 'end each statement with `;`',
 }

@@ -136,7 +136,7 @@ export const joinOptions = {
   },
   follow_renames: {
     kind: 'switch',
-    about: 'also the points of the assets that it took over from and that took it over, once that was known',
+    about: 'also use the points of the assets before and after a rename, from when the rename was known',
   },
 } as const satisfies Options
 

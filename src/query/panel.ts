@@ -252,7 +252,7 @@ export function panelSpec(values: Readonly<Record<string, unknown>>, door: Door,
   if (calendar === undefined) {
     if (assets !== undefined)
       throw usage(optionAt(door, 'assets'), {
-        expected: 'a calendar beside it',
+        expected: 'a calendar with it',
         got: 'decisions, which name their own',
       })
     if (universe === undefined && decisions?.some(({ asset }) => asset === undefined) === true)

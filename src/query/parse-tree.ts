@@ -63,7 +63,7 @@ export async function boundPlan(
   const explained = JSON.parse(row?.plan ?? '{}') as Node
   const plans = explained['plans']
   if (explained['error'] === false && Array.isArray(plans) && plans.length === 1) return { plan: plans[0] as Node }
-  return { why: typeof explained['error_message'] === 'string' ? explained['error_message'] : 'it is not told' }
+  return { why: typeof explained['error_message'] === 'string' ? explained['error_message'] : 'no reason was given' }
 }
 
 /** Lists the SELECTs that a statement describes. */

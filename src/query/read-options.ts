@@ -205,7 +205,7 @@ export function refuseStrange(names: readonly string[], surely = true): void {
   if (first === undefined) return
   const near = suggestion(first, knownVariables)
   throw usage(`--set ${first}`, {
-    expected: `${knownVariables.join(', ')}, or a name that the query asks for with getvariable`,
+    expected: `${knownVariables.join(', ')}, or a name that the query reads with getvariable`,
     ...(near !== undefined && { next: `did you mean ${near}?` }),
   })
 }

@@ -19,8 +19,8 @@ test('the usual provider contradicts nothing: at most ten requests, and nothing 
     expect(out).toMatch(/^metrics API\n(?: {2}\S[^\n]+\n){5,}registry API\n(?: {2}\S[^\n]+\n){3,}\d/)
     expect(out.split('registry API')[1]).not.toContain(meaning)
     expect(out).toMatch(/^ {2}holds +meaning of `t`: computed_at is 24\.\d h to 24\.\d h after/m)
-    expect(out).toMatch(/^ {2}cannot be told {2}cost: /m)
-    expect(out).toMatch(/^\d+ requests: \d+ holds, 0 contradicted, \d+ cannot be told$/m)
+    expect(out).toMatch(/^ {2}not checked {5}cost: /m)
+    expect(out).toMatch(/^\d+ requests: \d+ holds, 0 contradicted, \d+ not checked$/m)
   }))
 
 /** Providers by what speaks otherwise: what is contradicted then and the YAML that mends it, or what is told of it. */
@@ -92,7 +92,7 @@ test.each(providers.unadapted)('%s: it is found, and nothing adapts it', async (
   withForeign(otherwise, async ({ ask }) => {
     const said = await ask()
     expect(said.row(assumption)).toMatch(new RegExp(evidence))
-    expect(said.row(assumption)).toMatch(/^contradicted: .*; cannot be adapted$/)
+    expect(said.row(assumption)).toMatch(/^contradicted: .*; no setting can adapt it$/)
     expect([said.code, said.yaml]).toEqual([4, null])
     expect(said.message).toMatch(/no setting mends it/)
   }),
@@ -111,7 +111,7 @@ test('a day that is not over is no end of one: a second look shows that it moves
   const options = { now: () => wednesday + ticks++ }
   await withForeign({ dialect: ['computed_at=none', 'unfinished=shown'], options }, async ({ ask }) => {
     const said = await ask()
-    expect(said.row(meaning)).toMatch(/^unknown: .*moves: days that are not over are shown/)
+    expect(said.row(meaning)).toMatch(/^unknown: .*moves: unfinished days are returned/)
     expect([said.code, said.yaml]).toEqual([0, null])
   })
 })

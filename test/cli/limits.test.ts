@@ -35,7 +35,7 @@ test('status --check judges by the limits that flags give: up to them it is trus
     expect(await check()).toBe('6 stale: 1 series has points due that no fetch requested')
     expect(await check(' --max-late 60h')).toBe('0 trusted: version 1')
     expect(await check(' --max-late 59h')).toBe(
-      '6 stale: 1 series lacks a point that was not to be so late: due for up to 3 days',
+      '6 stale: 1 series lacks a point that is later than your limit allows: due for up to 3 days',
     )
     expect((await look('status --check --max-late soon')).code).toBe(2)
     // One line asks for no more than it says: rules are not held against arrivals for it.

@@ -44,7 +44,7 @@ test('catalog import stopped by a limit goes on with --add, keeps what was writt
     const text = (): string => readFileSync(file, 'utf8')
     const first = await run('catalog', 'import', '--max-requests', '10')
     expect(first.out).toMatch(/ 10 added to /)
-    expect(first.out).toMatch(/^left .*: not asked: beyond --max-requests$/m)
+    expect(first.out).toMatch(/^left .*: not requested: beyond --max-requests$/m)
     writeFileSync(file, `# mine\n${text()}`)
     const before = requests().length
     const refused = await run('catalog', 'import')
@@ -63,7 +63,7 @@ test('catalog import that the provider stops midway writes what it has, and ends
   withRealProvider({ faults: ['status-429:path=metadata/supply/lth_sum_pit,retry=5h'] }, async ({ cwd, run }) => {
     const { code, message, out } = await run('catalog', 'import')
     expect([code, message]).toEqual([5, expect.stringContaining('--add')])
-    expect(out).toMatch(/^left .*: not asked: /m)
+    expect(out).toMatch(/^left .*: not requested: /m)
     expect(existsSync(join(cwd, 'my-endpoints.yaml'))).toBe(true)
   }))
 

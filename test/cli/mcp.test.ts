@@ -203,7 +203,9 @@ describe('pages', () => {
     expect(await agent.refusal('query', { ...question, as_of: asOf, cursor })).toMatch(/the question that it came with/)
     expect(await agent.refusal('universe', { ts: asOf, cursor })).toMatch(/the question that it came with/)
     expect(await agent.one('query', { ...question, cursor })).toMatchObject({ row_count: 99 })
-    expect(await agent.refusal('query', { ...question, cursor })).toMatch(/over or unknown; ask again without a cursor/)
+    expect(await agent.refusal('query', { ...question, cursor })).toMatch(
+      /over or unknown; send the query again without a cursor/,
+    )
     expect(await agent.refusal('query', { ...question, cursor: 'mine.2' })).toMatch(/over or unknown/)
   })
 
@@ -288,7 +290,9 @@ test('a call that ignores a cancel ends in an error, other calls are answered, a
   const refused = own.refusal('query', { sql: deaf, as_of: asOf })
   expect(await own.one('query', { sql: 'SELECT 1 AS one', as_of: asOf })).toMatchObject({ rows: [{ one: 1 }] })
   expect(await refused).toMatch(/longer than 3s/)
-  expect(await own.refusal('query', { ...paged, cursor })).toMatch(/over or unknown; ask again without a cursor/)
+  expect(await own.refusal('query', { ...paged, cursor })).toMatch(
+    /over or unknown; send the query again without a cursor/,
+  )
   expect(await own.one('query', paged)).toMatchObject({ row_count: 3 })
   expect(own.said).toContain('a cancelled query did not end by itself; another process goes on')
   expect(alive(pid)).toBe(true)

@@ -43,7 +43,7 @@ const told: Readonly<Record<string, readonly (readonly string[])[]>> = {
   backup: [['out']],
   doctor: [['--repair'], ['--rebuild-ledger'], ['--forget-lost'], ['--adopt']],
   stamp: [['q.sql', '--out', 'r.parquet']],
-  stress: [['q.sql', '--figure', 'avg(n)', '--out', 'r.parquet']],
+  stress: [['q.sql', '--statistic', 'avg(n)', '--out', 'r.parquet']],
   'violations acknowledge': [['0123456789ab', '--why', 'seen']],
   fetch: [['--assets', 'BTC']],
   import: [['p.csv', '--as', 'x', '--asset', '=BTC', '--t', 't', '--value', 'v', '--interval', '24h']],

@@ -28,6 +28,8 @@ test('a query over imported user data is proved; values before their availabilit
     const both = `, (SELECT max(v) FROM points) AS v, (SELECT count(*) FROM o WHERE o.available_at <= d.ts) AS n`
     expect(await prove(`SELECT d.asset, d.ts, s.score${both} ${early}`)).toEqual([4, 'leak', 'own s', 'values'])
     const words = await desk.run(asked)
-    expect(words.out).toContain('it depends on later rows of s, which are your own, and on the values of later points')
+    expect(words.out).toContain(
+      'the difference depends on later rows of s, which are your own, and on the values of later points',
+    )
   })
 })

@@ -48,7 +48,7 @@ test('publish writes to a folder next to the lake and reports it; a second run h
     tables: { points: { delta_version: 0, files_added: 1, files_removed: 0 } },
   })
   expect(await unlike(data, out)).toEqual([])
-  expect((await run('out')).out).toMatch(/tells of version 1 already/)
+  expect((await run('out')).out).toMatch(/already has version 1/)
   expect((await run('out', '--vacuum')).out).toMatch(/^0 files, .* would be freed; run it with --yes; kept: /)
 })
 

@@ -55,7 +55,7 @@ test.each([
     'a value larger than the memory',
     'SELECT array_agg(i) AS x FROM range(2000000000) AS r(i)',
     507,
-    /^SQL: more memory than it may take; ask for less at once, or raise it: memory \d+MB$/,
+    /^SQL: more memory than it may take; query less data at once, or raise it: memory \d+MB$/,
   ],
 ])(
   '%s: HTTP and MCP refuse it in one line of ours, with the right status',
@@ -86,7 +86,7 @@ test.each([
   [
     '20,000 SELECTs combined by UNION ALL',
     Array.from({ length: 20_000 }, () => 'SELECT 1').join(' UNION ALL '),
-    'SQL: expected at most 1000 SELECTs combined by UNION, got 20000; write rows as VALUES, or ask in several queries',
+    'SQL: expected at most 1000 SELECTs combined by UNION, got 20000; write rows as VALUES, or use several queries',
   ],
   [
     '50,000 terms joined by AND',

@@ -146,7 +146,7 @@ test('a watch goes on in its log after a rotation, without a hole; with > instea
       const kept = readFileSync(`${log}.1`, 'utf8')
       const after = readFileSync(log, 'utf8')
       expect(kept.startsWith(before)).toBe(true)
-      expect(after).toMatch(/ended {5}all that was brought is committed\n$/)
+      expect(after).toMatch(/ended {5}everything received is committed\n$/)
       expect(after.includes('\0')).toBe(holed)
     }
   }))

@@ -48,8 +48,8 @@ async function rowsOf(sql: string, ...options: readonly string[]): Promise<strin
   return readFileSync(join(home(), 'x.json'), 'utf8')
 }
 
-/** The figure as SQL gives it at those clocks, by no part of the command. */
-async function figure(sql: string, ...options: readonly string[]): Promise<number> {
+/** The statistic as SQL gives it at those clocks, by no part of the command. */
+async function statistic(sql: string, ...options: readonly string[]): Promise<number> {
   const rows = JSON.parse(await rowsOf(`SELECT ${sharpe} AS f FROM (${sql})`, ...options)) as readonly {
     readonly f: number
   }[]
@@ -67,12 +67,12 @@ function contents(): readonly string[] {
   })
 }
 
-test('a query or a figure that reads files is undecided: nothing delays those, wherever they are named', async () => {
+test('a query or a statistic that reads files is undecided: nothing delays those, wherever they are named', async () => {
   const file = readdirSync(lake.root, { recursive: true, encoding: 'utf8' }).find((name) =>
     /^points.*parquet$/.test(name),
   )
   const path = `'${join(lake.root, file ?? '')}'`
-  const asked: readonly (readonly [sql: string, figure: string])[] = [
+  const asked: readonly (readonly [sql: string, statistic: string])[] = [
     [
       `CREATE TEMP TABLE own AS SELECT 0 AS nought FROM ${path} LIMIT 1; SELECT q.* FROM (${fastStrategy}) AS q, own`,
       sharpe,
@@ -80,7 +80,7 @@ test('a query or a figure that reads files is undecided: nothing delays those, w
     [fastStrategy, `${sharpe} + (SELECT 0 * count(*) FROM ${path})`],
   ]
   for (const [sql, text] of asked)
-    expect(await told(sql, '--figure', text, '--lag', '1h')).toMatchObject({
+    expect(await told(sql, '--statistic', text, '--lag', '1h')).toMatchObject({
       verdict: 'undecided',
       reason: expect.stringMatching(/^it reads files directly \(/),
     })
@@ -88,12 +88,12 @@ test('a query or a figure that reads files is undecided: nothing delays those, w
 
 test('stress names a strategy that depends on twenty minutes, its metric and the earlier result; the lake stays unchanged', async () => {
   const before = contents()
-  const done = await told(fastStrategy, '--figure', sharpe, '--lag', '16m,24m', '--latency', '15m,45m')
+  const done = await told(fastStrategy, '--statistic', sharpe, '--lag', '16m,24m', '--latency', '15m,45m')
   expect([done.code, done.verdict, done.bears_seconds]).toEqual([4, 'falls', 1200])
   expect(done.reason).toBe(
-    `the figure goes from 3.581 to -0.007677 with points 24m later; it lives on 20m of ${signalMetrics.signal}`,
+    `the statistic goes from 3.581 to -0.007677 with points 24m later; it survives a delay of 20m and depends most on ${signalMetrics.signal}`,
   )
-  expect(done.figure).toBe(await figure(fastStrategy))
+  expect(done.statistic).toBe(await statistic(fastStrategy))
   const fates = done.runs.map(({ kind, name, falls }) => `${kind} ${name} ${falls}`)
   expect(fates).toEqual(['lag 16m false', 'lag 24m true', 'latency 15m false', 'latency 45m true', 'version 1 false'])
   expect(done.delay).toEqual({ kind: 'lag', name: '24m' })
@@ -105,16 +105,16 @@ test('stress names a strategy that depends on twenty minutes, its metric and the
   const then = '2025-03-01T00:00:00Z'
   const version = done.runs.find(({ kind }) => kind === 'version')
   expect(version).toMatchObject({ name: '1', at: '2025-03-01T00:00:00.000000Z', changed: 504 })
-  expect(version?.figure).toBe(await figure(fastStrategy, '--as-of', then, '--observed-as-of', then))
-  expect(version?.before).toBe(await figure(fastStrategy, '--as-of', then))
+  expect(version?.statistic).toBe(await statistic(fastStrategy, '--as-of', then, '--observed-as-of', then))
+  expect(version?.before).toBe(await statistic(fastStrategy, '--as-of', then))
   expect(contents()).toEqual(before)
 })
 
 test('an honest slow one is not named by the package, though a day moves it; what is set holds in each run', async () => {
   const lags = [0, 1800, 3600, 86_400]
-  const done = await stress(lake.root, slowStrategy, { figure: sharpe, labels: ['r'], lags, vintages: 0 })
+  const done = await stress(lake.root, slowStrategy, { statistic: sharpe, labels: ['r'], lags, vintages: 0 })
   expect([done.verdict, done.reason, done.bears_seconds]).toEqual(['holds', null, null])
-  expect(done.figure).toBe(await figure(slowStrategy))
+  expect(done.statistic).toBe(await statistic(slowStrategy))
   expect(done.runs.map(({ kind, name, changed }) => [kind, name, changed > 0])).toEqual([
     ['lag', '30m', false],
     ['lag', '1h', false],
@@ -122,7 +122,7 @@ test('an honest slow one is not named by the package, though a day moves it; wha
   ])
   expect(done.metrics[0]).toMatchObject({ metric: signalMetrics.wave, share: 1 })
   const asked = {
-    figure: 'count(*)',
+    statistic: 'count(*)',
     labels: ['r'],
     lags: [],
     latencies: [60],
@@ -135,17 +135,17 @@ test('an honest slow one is not named by the package, though a day moves it; wha
 
 test('a quantile of lags without a known arrival is noted and not tried', async () => {
   const early = fastStrategy.replaceAll('01:22', '01:05').replace('82 MINUTES', '65 MINUTES')
-  const done = await told(early, '--figure', sharpe, '--lag', 'p50,max', '--vintages', '0')
+  const done = await told(early, '--statistic', sharpe, '--lag', 'p50,max', '--vintages', '0')
   expect(done.runs.map(({ name, falls }) => [name, falls])).toEqual([
     ['p50', false],
     ['max', true],
   ])
-  expect(done.reason).toMatch(/ with points as late as the latest of their metric; it lives on indicators\//)
+  expect(done.reason).toMatch(/ with points as late as the latest of their metric; it depends most on indicators\//)
   expect(done.notes).toEqual([
     expect.stringMatching(/^no arrival is known of .*: they stay as the rule says under p50, max$/),
     unjudged,
   ])
-  const silent = await told(slowStrategy, '--figure', sharpe, '--lag', 'p95', '--vintages', '0')
+  const silent = await told(slowStrategy, '--statistic', sharpe, '--lag', 'p95', '--vintages', '0')
   expect([silent.runs, silent.notes]).toEqual([
     [],
     [expect.stringMatching(/: all stays as the rule says under p95$/), unjudged],
@@ -178,7 +178,7 @@ test.for([
   ],
 ] as const)('stress judges look-ahead before any delay: %s is %s', async ([, sql, verdict, reason]) => {
   const labels = sql.includes('AS r FROM') ? ['r'] : []
-  const asked = { figure: 'avg(v)', lags: [60], vintages: 0, within: 100, labels }
+  const asked = { statistic: 'avg(v)', lags: [60], vintages: 0, within: 100, labels }
   const done = await stress(lake.root, sql, asked)
   expect(done.verdict).toBe(verdict)
   if (reason === null) expect(done.notes.join()).not.toContain('look-ahead')
@@ -188,7 +188,18 @@ test.for([
 test('the leak of the notebooks ends stress with 4, its stamp is a leak that replay repeats', async () => {
   const leak = readFileSync('notebooks/leak.sql', 'utf8').replace('addresses/active_count_pit', signalMetrics.daily)
   writeFileSync(join(home(), 'leak.sql'), leak)
-  const run = ['stress', 'leak.sql', '--data', lake.root, '--figure', 'avg(v)', '--lag', '1h', '--out', 'leak.parquet']
+  const run = [
+    'stress',
+    'leak.sql',
+    '--data',
+    lake.root,
+    '--statistic',
+    'avg(v)',
+    '--lag',
+    '1h',
+    '--out',
+    'leak.parquet',
+  ]
   const { code, out, message } = await pitlake(home(), run)
   expect([code, message]).toEqual([4, expect.stringMatching(/^leak\.sql looks ahead: .*--labels/)])
   expect(out).toMatch(/^leak\.sql: looks ahead, the query looks ahead, .* on 2024-/)
@@ -206,7 +217,7 @@ test('a stamped result is tried over the version that it was made from', async (
     'r.parquet',
     '--data',
     lake.root,
-    '--figure',
+    '--statistic',
     sharpe,
     '--labels',
     'r',
@@ -216,7 +227,12 @@ test('a stamped result is tried over the version that it was made from', async (
   ]
   const { code, out } = await pitlake(home(), run)
   const done = JSON.parse(out) as Stressed
-  expect([code, done.verdict, done.figure, done.rows]).toEqual([4, 'falls', await figure(fastStrategy, ...at), 191])
+  expect([code, done.verdict, done.statistic, done.rows]).toEqual([
+    4,
+    'falls',
+    await statistic(fastStrategy, ...at),
+    191,
+  ])
   expect((await pitlake(home(), [...run, '--as-of', '2024-01-01'])).message).toMatch(
     /a stamped result with its own variables/,
   )
@@ -225,12 +241,20 @@ test('a stamped result is tried over the version that it was made from', async (
 })
 
 test('stress prints tables and bars, and --plot writes a picture', async () => {
-  const { out, message, code } = await stressed(fastStrategy, '--figure', sharpe, '--lag', '20m,21m', '--plot', 'p.svg')
+  const { out, message, code } = await stressed(
+    fastStrategy,
+    '--statistic',
+    sharpe,
+    '--lag',
+    '20m,21m',
+    '--plot',
+    'p.svg',
+  )
   expect([code, message]).toEqual([
     4,
-    expect.stringMatching(/^q\.sql falls apart: got the figure goes from 3\.581 to /),
+    expect.stringMatching(/^q\.sql falls apart: got the statistic goes from 3\.581 to /),
   ])
-  expect(out).toMatch(/^q\.sql: falls apart, the figure goes from 3\.581 to -0\.007677 with points 21m later; /)
+  expect(out).toMatch(/^q\.sql: falls apart, the statistic goes from 3\.581 to -0\.007677 with points 21m later; /)
   expect(out).toMatch(/^as it is +3\.581 +of 695 +█{30}$/m)
   expect(out).toMatch(/^21m later +-0\.007677 +-100 % +346 +▒$/m)
   expect(out).toMatch(/^of each metric alone, with points 21m later:$/m)
@@ -243,21 +267,21 @@ test('stress prints tables and bars, and --plot writes a picture', async () => {
 
 test('a query or statistic that cannot be judged is undecided with the reason', async () => {
   const grid = `SELECT ts FROM calendar('2024-01-01', '2024-01-09', '1 day')`
-  const drawn = await stressed(`SELECT random() AS r FROM (${grid})`, '--figure', 'avg(r)')
+  const drawn = await stressed(`SELECT random() AS r FROM (${grid})`, '--statistic', 'avg(r)')
   expect([drawn.code, drawn.message]).toEqual([
     6,
     expect.stringMatching(/^q\.sql is undecided: got two runs .* not deterministic; /),
   ])
   const none = await stressed(
     `SELECT CAST(NULL AS DOUBLE) AS r FROM (${grid})`,
-    '--figure',
+    '--statistic',
     'SELECT avg(r) FROM result',
   )
   expect([none.code, none.message]).toEqual([
     6,
-    expect.stringMatching(/the figure is no number on the lake as it is; mend/),
+    expect.stringMatching(/the statistic is not a number on the lake as it is; mend/),
   ])
-  const still = await told(`SELECT 1 AS r FROM (${grid})`, '--figure', 'sum(r)', '--lag', '1d')
+  const still = await told(`SELECT 1 AS r FROM (${grid})`, '--statistic', 'sum(r)', '--lag', '1d')
   expect([still.code, still.notes]).toEqual([
     0,
     [
@@ -268,21 +292,21 @@ test('a query or statistic that cannot be judged is undecided with the reason', 
 })
 
 test.each([
-  [['--lag', '1h'], /^--figure: expected SQL of one number .*, got nothing$/],
-  [['--figure', 'SELECT 1, 2'], /^--figure: expected SQL of one number, got SELECT of 2 columns/],
-  [['--figure', 'r'], /^--figure: expected SQL of one number, got several rows/],
-  [['--figure', 'SELECT r FROM result WHERE false'], /got no row/],
-  [['--figure', 'DROP TABLE result'], /^--figure: expected SQL of one number, got DROP/],
-  [['--figure', "SELECT count(*) FROM read_csv('/etc/passwd')"], /expected files of the lake/],
-  [['--figure', 'avg(nope)'], /nope/],
+  [['--lag', '1h'], /^--statistic: expected SQL of one number .*, got nothing$/],
+  [['--statistic', 'SELECT 1, 2'], /^--statistic: expected SQL of one number, got SELECT of 2 columns/],
+  [['--statistic', 'r'], /^--statistic: expected SQL of one number, got several rows/],
+  [['--statistic', 'SELECT r FROM result WHERE false'], /got no row/],
+  [['--statistic', 'DROP TABLE result'], /^--statistic: expected SQL of one number, got DROP/],
+  [['--statistic', "SELECT count(*) FROM read_csv('/etc/passwd')"], /expected files of the lake/],
+  [['--statistic', 'avg(nope)'], /nope/],
   [
-    ['--figure', 'avg(r)', '--lag', 'soon'],
+    ['--statistic', 'avg(r)', '--lag', 'soon'],
     /^--lag: expected times such as 30m or 1d, or p50, p95, p99, max, got "soon"$/,
   ],
-  [['--figure', 'avg(r)', '--latency', 'p95'], /^--latency: expected times such as 30m or 1d, got "p95"$/],
-  [['--figure', 'avg(r)', '--lag', '500d'], /^--lag: expected /],
-  [['--figure', 'avg(r)', '--within', 'half'], /^--within: expected a number such as 0\.5, got "half"$/],
-  [['--figure', 'avg(r)', '--set', 'strange=1'], /strange/],
+  [['--statistic', 'avg(r)', '--latency', 'p95'], /^--latency: expected times such as 30m or 1d, got "p95"$/],
+  [['--statistic', 'avg(r)', '--lag', '500d'], /^--lag: expected /],
+  [['--statistic', 'avg(r)', '--within', 'half'], /^--within: expected a number such as 0\.5, got "half"$/],
+  [['--statistic', 'avg(r)', '--set', 'strange=1'], /strange/],
 ])('%j is refused', async (options, words) => {
   const { code, message } = await stressed('SELECT unnest([1, 2]) AS r', ...options)
   expect([code, message]).toEqual([2, expect.stringMatching(words)])
@@ -298,7 +322,7 @@ const outcomes: Readonly<Record<string, () => Promise<void>>> = {
       'q.sql',
       '--data',
       lake.root,
-      '--figure',
+      '--statistic',
       sharpe,
       '--labels',
       'r',
@@ -312,11 +336,11 @@ const outcomes: Readonly<Record<string, () => Promise<void>>> = {
     expect([code, done.verdict, done.bears_seconds]).toEqual([4, 'falls', 1200])
     const path = join(home(), 'outcome.parquet')
     using engine = await Engine.open(':memory:', { threads: 1 })
-    const rows = await engine.rows(`SELECT kind, name, figure, falls FROM read_parquet('${path}')`)
-    expect(rows.map(({ kind, name, figure: value, falls }) => [kind, name, value, falls])).toEqual([
-      ['as it is', null, done.figure, null],
-      ...done.runs.map((one) => [one.kind, one.name, one.figure, one.falls]),
-      ...done.metrics.map((one) => ['metric', one.metric, one.figure, null]),
+    const rows = await engine.rows(`SELECT kind, name, statistic, falls FROM read_parquet('${path}')`)
+    expect(rows.map(({ kind, name, statistic: value, falls }) => [kind, name, value, falls])).toEqual([
+      ['as it is', null, done.statistic, null],
+      ...done.runs.map((one) => [one.kind, one.name, one.statistic, one.falls]),
+      ...done.metrics.map((one) => ['metric', one.metric, one.statistic, null]),
       ['bears', 'seconds', 1200, null],
       ['verdict', 'falls', null, null],
     ])
@@ -328,7 +352,7 @@ const outcomes: Readonly<Record<string, () => Promise<void>>> = {
         'outcome.parquet',
         '--data',
         lake.root,
-        ...(command === 'stress' ? ['--figure', '1'] : []),
+        ...(command === 'stress' ? ['--statistic', '1'] : []),
       ])
       expect([refused.code, refused.message]).toEqual([
         2,
@@ -361,7 +385,7 @@ const outcomes: Readonly<Record<string, () => Promise<void>>> = {
       lake.root,
       '--labels',
       'r',
-      '--figure',
+      '--statistic',
       sharpe,
       '--lag',
       '20m',

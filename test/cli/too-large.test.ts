@@ -104,7 +104,7 @@ test.each([
 ] as const)('%s: a query larger than the memory is refused in one line of ours', async (_, ask, status, option) => {
   const refused = await ask(large)
   expect(refused.line).toMatch(
-    /^SQL: more memory than it may take; ask for less at once, or raise it: \S+ [\d.]+[MG]B$/,
+    /^SQL: more memory than it may take; query less data at once, or raise it: \S+ [\d.]+[MG]B$/,
   )
   expect(refused.line).toContain(`: ${option} `)
   expect([refused.status, refused.next]).toEqual([status, '{"n":1}\n'])
@@ -115,7 +115,7 @@ test.each([
   ['MCP', atMcp, 'error'],
 ] as const)('%s: a query larger than its part of the disk is refused in one line of ours', async (_, ask, status) => {
   expect(await ask(spilling)).toEqual({
-    line: 'SQL: more disk than it may take; ask for less at once, or leave it more of the disk',
+    line: 'SQL: more disk than it may take; query less data at once, or leave it more of the disk',
     status,
     next: '{"n":1}\n',
   })

@@ -62,7 +62,7 @@ test('a watch catches up, lets others work, refuses a second one, and ends in go
     expect(await fetch.ended).toBe(0)
     first.child.kill('SIGTERM')
     expect(await first.ended).toBe(0)
-    expect(first.said()).toMatch(/ended {5}all that was brought is committed\n$/)
+    expect(first.said()).toMatch(/ended {5}everything received is committed\n$/)
     expect(first.said()).not.toContain(fetchKey)
     using ledger = await Ledger.openToRead(rig.root)
     expect((await readManifest(rig.root))?.version).toBe(ledger.head().version)

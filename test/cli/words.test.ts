@@ -114,10 +114,10 @@ test('plan, fetch, verify and violations say what they found, line by line', asy
     faults(...rewritten)
     // Whatever is selected; metadata are known of one path, and are old after a week.
     const last = async (line: string) => (await run(line)).out.at(-2)
-    expect(await last('plan --assets BTC --since 2026-03-01 --offline')).toBe('metadata   of 1 paths, 0 asked for now')
+    expect(await last('plan --assets BTC --since 2026-03-01 --offline')).toBe('metadata   of 1 paths, 0 requested now')
     clock.now += 7 * day
-    expect(await last(`plan ${select}`)).toBe('metadata   of 1 paths, 1 asked for now')
-    expect(await last('plan')).toBe('metadata   of 1 paths, 0 asked for now')
+    expect(await last(`plan ${select}`)).toBe('metadata   of 1 paths, 1 requested now')
+    expect(await last('plan')).toBe('metadata   of 1 paths, 0 requested now')
     clock.now -= 7 * day
     await expectAccepted(run)
   }))

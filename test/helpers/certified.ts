@@ -59,8 +59,8 @@ export function certifiedOfFile(): (work: (made: Certified) => Promise<void>) =>
     writeFileSync(join(home, 'q.sql'), sql)
     await run('preregister', 'q.sql')
     await run('stamp', 'q.sql', '--out', 'q.parquet')
-    const figure = 'SELECT sum(v) AS s, count(*) AS n FROM result'
-    await run('certify', 'q.parquet', '--out', 'c.json', '--figure', figure)
+    const statistic = 'SELECT sum(v) AS s, count(*) AS n FROM result'
+    await run('certify', 'q.parquet', '--out', 'c.json', '--statistic', statistic)
     cpSync(home, kept, { recursive: true, preserveTimestamps: true })
   })
   const sealed = (body: string): string => {

@@ -275,7 +275,7 @@ test('the command states its budget first and writes a report without the key', 
     const ran = await pitlake(cwd, argv, env, { now: () => (rig.clock.now + 60) * 1000 })
     expect(ran.message).toContain('1 stored value differs upstream')
     const { out, notes: told } = ran
-    expect(told).toContain('requests 10 of 10 windows of 5 endpoints again within a budget of 15 credits')
+    expect(told).toContain('requests 10 of 10 windows of 5 endpoints again, with a budget of 15 credits')
     expect(told.indexOf('budget')).toBeLessThan(told.indexOf('version'))
     expect(out.split('\n').every((line) => line.length <= 80)).toBe(true)
     expect(out).toMatch(/results +1 changed, 9 identical/)

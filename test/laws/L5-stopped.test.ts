@@ -106,7 +106,7 @@ test('a run that is stopped while bodies drip commits the complete ones and list
   ])
   const check = await pitlake('status --data lake --check')
   expect(check.code).toBe(6)
-  expect(check.out).toMatch(/2 series have windows that a run planned and did not ask/)
+  expect(check.out).toMatch(/2 series have windows that a run planned and did not request/)
   dripping = new Set()
   // A bare fetch: nothing is named.
   expect((await pitlake('fetch --data lake --until 2024-04-29')).code).toBe(0)
@@ -126,7 +126,7 @@ test('the plan of a killed run is shown, a bare fetch requests it, and the same 
   await ended
   dripping = new Set()
   const told = await pitlake('status --data lake --check')
-  expect(told.out).toMatch(/2 series have windows that a run planned and did not ask/)
+  expect(told.out).toMatch(/2 series have windows that a run planned and did not request/)
   // A bare fetch asks what it was to bring.
   cpSync(join(root, 'lake'), join(root, 'bare'), { recursive: true })
   expect((await pitlake('fetch --data bare --until 2024-04-29')).code).toBe(0)

@@ -261,15 +261,15 @@ test('L6: a third party with a copy finds changed and lost files and a different
 test('L6: a third party with the result finds a different statistic and one that was not stamped', async () => {
   await withCertified(async ({ home, certificate, sealed }) => {
     const [body = ''] = certificate.split(',\n"signature": ')
-    const figure = 'SELECT sum(v) AS s, count(*) AS n FROM result'
-    expect(body).toContain(figure)
+    const statistic = 'SELECT sum(v) AS s, count(*) AS n FROM result'
+    expect(body).toContain(statistic)
     const lies = [
       [body.replace('"values":{"s":', '"values":{"other":'), /statistic is another/],
       [body.replace(/"rows_sha256":"./, '"rows_sha256":"x'), /stamped otherwise/],
       // A comment hides its own rows from a search of the text.
-      [body.replace(figure, `WITH result/**/AS (SELECT 3.9 AS v) ${figure}`), /does not read the result alone/],
-      [body.replace(figure, `${figure}, (VALUES (1))`), /does not read the result alone/],
-      [body.replace(figure, 'SELECT 1 AS s, 2 AS n FROM range(1) AS result'), /does not read the result alone/],
+      [body.replace(statistic, `WITH result/**/AS (SELECT 3.9 AS v) ${statistic}`), /does not read the result alone/],
+      [body.replace(statistic, `${statistic}, (VALUES (1))`), /does not read the result alone/],
+      [body.replace(statistic, 'SELECT 1 AS s, 2 AS n FROM range(1) AS result'), /does not read the result alone/],
     ] as const
     for (const [n, [lie]] of lies.entries()) {
       expect(lie, String(n)).not.toBe(body)
@@ -298,12 +298,12 @@ test('L6: a statistic that reads anything but the result is refused', async () =
       'SELECT count(*) AS n FROM result, (VALUES (1))',
       'SELECT 1 AS n FROM result; SELECT 2 AS n FROM result',
     ])
-      expect(await run('certify', 'q.parquet', '--out', 'x.json', '--figure', sql), sql).toMatchObject({
+      expect(await run('certify', 'q.parquet', '--out', 'x.json', '--statistic', sql), sql).toMatchObject({
         code: 2,
         message: /reads the table result and nothing else/,
       })
     const sql = 'WITH r AS (FROM result) SELECT max(v) AS m FROM r'
-    expect(await run('certify', 'q.parquet', '--out', 'x.json', '--figure', sql)).toMatchObject({ code: 0 })
+    expect(await run('certify', 'q.parquet', '--out', 'x.json', '--statistic', sql)).toMatchObject({ code: 0 })
   })
 })
 

@@ -89,8 +89,8 @@ test('after a loss only a result that reads the lost file is neither certified n
   ] as const) {
     const certified = await run('certify', `${name}.parquet`, '--key', key, '--out', `${name}.cert`)
     expect([name, certified.code, certified.message]).toEqual([name, code, expect.stringMatching(said)])
-    const figure = 'SELECT count(*) AS n FROM result'
-    const stressed = await run('stress', `${name}.parquet`, '--figure', figure, '--lag', '1h')
+    const statistic = 'SELECT count(*) AS n FROM result'
+    const stressed = await run('stress', `${name}.parquet`, '--statistic', statistic, '--lag', '1h')
     expect([name, stressed.message]).toEqual([
       name,
       code === 0 ? expect.not.stringMatching(gone) : expect.stringMatching(gone),

@@ -289,7 +289,7 @@ describe('the other views', () => {
     expect(await tab.locator('.quick circle').count()).toBe(100)
     await tab.locator('.verdict.leak').waitFor()
     expect(await tab.locator('.verdict.leak').textContent()).toMatch(
-      /On 2024-\d\d-\d\d \(asset BTC.*\) the query gives mean 2,049\.5; knowing only what was known at .*, 2,0\d\d/,
+      /On 2024-\d\d-\d\d \(asset BTC.*\) the query gives mean 2,049\.5; with only the data known at .* it gives 2,0\d\d/,
     )
     const [file] = await Promise.all([tab.waitForEvent('download'), tab.getByRole('button', { name: 'CSV' }).click()])
     const csv = await (await file.createReadStream()).toArray()

@@ -90,7 +90,7 @@ function staged(open: (actor: Actor, n: number) => void = (actor) => actor.say({
   return { answerer, actors, notes, ask, now, pass }
 }
 
-const tooLong = 'the query took longer than 7s; ask for less at once, or start it with a longer --timeout'
+const tooLong = 'the query took longer than 7s; query less data at once, or start it with a longer --timeout'
 
 test('one worker process answers all questions, names itself, and answers in any order', async () => {
   const { answerer, actors, ask, now } = staged()
@@ -215,7 +215,7 @@ describe('a process that ends by itself', () => {
     second.begin('killer')
     second.end('SIGABRT')
     const third = await now()
-    expect(await killer).toMatch(/ended two processes, the second one alone: .*\(SIGABRT\); ask for less at once/)
+    expect(await killer).toMatch(/ended two processes, the second one alone: .*\(SIGABRT\); query less data at once/)
     expect(third.asked).toEqual(['c'])
     third.begin('c')
     third.answer('c')

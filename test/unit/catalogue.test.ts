@@ -154,7 +154,7 @@ test('overlapping rules, unread sets and patterns that match nothing are problem
   expect(problems(rules(rule('"a/*"'), rule('a/x_pit')) + row)).toEqual([])
   expect(problems(rules(rule('"b/*"')) + row)).toEqual([expect.stringMatching(/matches an endpoint, got b\/\*/)])
   expect(problems(`${anywhere}currencies: { CUR: [usd] }\n${row}`)).toEqual([
-    expect.stringMatching(/x\.yaml:3: currencies\.CUR.*nobody reads/),
+    expect.stringMatching(/x\.yaml:3: currencies\.CUR.*no endpoint uses/),
   ])
   expect(problems(`availability:\n${rule('"*"', ', until: 2024-01-01')}${row}`)).toEqual([
     expect.stringMatching(/without `until` for every interval/),

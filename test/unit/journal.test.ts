@@ -69,7 +69,7 @@ describe('an entry', () => {
   it.each([0, 1, layoutNumber - 1])('an entry of the unreleased layout %s is refused in one line', (layout) => {
     const { text } = encodeEntry(entry(1, null, { schema_version: layout, program: 'pitlake 9.9.9' }))
     const message =
-      /^journal entry e: expected layout \d+, got \d; made by an unreleased version of pitlake: make it anew in an empty folder \(pitlake fetch --data FOLDER\)$/
+      /^journal entry e: expected layout \d+, got \d; made by an unreleased version of pitlake: fetch the data again into an empty folder \(pitlake fetch --data FOLDER\)$/
     expect(() => decodeEntry(text, 'e')).toThrow(message)
   })
   it('an entry of a newer program is refused with advice', () => {

@@ -12,21 +12,21 @@ const leak = {
 
 test('a leak is written as one sentence with time, row and both values', () => {
   expect(leakSentence(leak)).toBe(
-    'on 2024-03-02 (asset BTC) the query gives v 745,390; knowing only what was known at 2024-03-02T09:30:00Z, 800,705.25',
+    'on 2024-03-02 (asset BTC) the query gives v 745,390; with only the data known at 2024-03-02T09:30:00Z it gives 800,705.25',
   )
   const small = { ...leak, row: { ts: '2024-03-02T06:00:00Z' }, full: 1.0062999949, truncated: null }
   expect(leakSentence({ ...small, future: 'other values' })).toBe(
-    'on 2024-03-02T06:00:00Z the query gives v 1.0063; had something else come later, null',
+    'on 2024-03-02T06:00:00Z the query gives v 1.0063; with different later data it gives null',
   )
 })
 
 test('a leak sentence writes whole numbers beyond 2^53 exactly', () => {
   const large = { ...leak, full: 9007199254740993n, truncated: 9007199254740995n }
-  expect(leakSentence(large)).toMatch(/gives v 9007199254740993; .*, 9007199254740995$/)
+  expect(leakSentence(large)).toMatch(/gives v 9007199254740993; .* it gives 9007199254740995$/)
 })
 
 test('a leak sentence says that a row appears or disappears with the future', () => {
   const row = { ...leak, column: null }
-  expect(leakSentence({ ...row, full: 'there', truncated: null })).toMatch(/there is a row; .*, there is none$/)
-  expect(leakSentence({ ...row, full: null, truncated: 'there' })).toMatch(/there is no row; .*, there is one$/)
+  expect(leakSentence({ ...row, full: 'there', truncated: null })).toMatch(/there is a row; .* there is none$/)
+  expect(leakSentence({ ...row, full: null, truncated: 'there' })).toMatch(/there is no row; .* there is one$/)
 })

@@ -68,12 +68,12 @@ describe('what an engine says of too little', () => {
   test('becomes words that name what to raise', async () => {
     const told = await said('40MB', giga, 'SELECT list(i) FROM range(30000000) AS r (i)')
     expect(told?.message).toMatch(
-      /^pitlake publish: more memory than it may take; ask for less at once, or raise it: --memory 2GB$/,
+      /^pitlake publish: more memory than it may take; query less data at once, or raise it: --memory 2GB$/,
     )
     expect(told?.kind).toBe('incomplete')
     const disk = await said('40MB', mega, 'SELECT count(DISTINCT hash(i)) FROM range(9000000) AS r (i)')
     expect(disk?.message).toBe(
-      'pitlake publish: more disk than it may take; ask for less at once, or leave it more of the disk',
+      'pitlake publish: more disk than it may take; query less data at once, or leave it more of the disk',
     )
     expect(tooLarge(new Error('Binder Error: no'), 'x')).toBeUndefined()
   })

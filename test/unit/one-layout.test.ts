@@ -117,7 +117,7 @@ test('a lake with uncompressed entries, as unreleased programs wrote them, is re
 
 test.each([
   [99, 'newer_version', /by a newer pitlake \(pitlake 9\.1\.0\): update pitlake/],
-  [5, 'unreleased_version', /made by an unreleased version of pitlake: make it anew/],
+  [5, 'unreleased_version', /made by an unreleased version of pitlake: fetch the data again/],
 ] as const)(
   'a checkpoint of layout %s is refused with what to do if its entries are gone',
   async (layout, kind, advice) =>

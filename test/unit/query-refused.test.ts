@@ -59,8 +59,9 @@ test('decisions without a column that a join needs are named as such, not by the
   })
 })
 
-const less = 'ask for less at once, or'
-const memory = /^SQL: more memory than it may take; ask for less at once, or raise it: --memory \d+(?:\.\d+)?(?:MB|GB)$/
+const less = 'query less data at once, or'
+const memory =
+  /^SQL: more memory than it may take; query less data at once, or raise it: --memory \d+(?:\.\d+)?(?:MB|GB)$/
 const disk = `SQL: more disk than it may take; ${less} leave it more of the disk`
 
 test.each([

@@ -81,14 +81,14 @@ test('each kind of reason has a line with its count and oldest case, the gravest
   })
   expect(said.code).toBe(4)
   expect(said.lines.map((line) => line.replace(/;[^;]*$/, ''))).toEqual([
-    'integrity: 9 stored values differ upstream; both are kept, the stored one holds (since 2024-06-01T10:20Z)',
+    'integrity: 9 stored values differ upstream; both are stored, and the stored one counts (since 2024-06-01T10:20Z)',
     'stale: the registry was last polled 41 days ago (since 2024-04-25T12:00Z)',
     'look: 1 series that has points is refused: 403: no (since 2024-05-01T00:00Z)',
-    'look: 2 series that have points were withdrawn by the provider, and nobody took note',
+    'look: 2 series that have points were withdrawn by the provider and not acknowledged',
     'look: 1 window failed (since 2024-06-04T00:00Z)',
-    'look: 14 published files were gone or changed at /b, and brought again (since 2024-06-05T00:00Z)',
-    'look: the last publish to /c did not come to its end (since 2024-06-04T00:00Z)',
-    'look: the last publish to /d did not come to its end (since 2024-06-04T00:00Z)',
+    'look: 14 published files were gone or changed at /b, and copied again (since 2024-06-05T00:00Z)',
+    'look: the last publish to /c did not finish (since 2024-06-04T00:00Z)',
+    'look: the last publish to /d did not finish (since 2024-06-04T00:00Z)',
   ])
 })
 
@@ -166,7 +166,7 @@ test('a tolerated delay is a remark and no reason, a series that never had point
       ...note,
       kind: 'violations',
       count: 2,
-      text: '2 stored values differ upstream; both are kept, the stored one holds',
+      text: '2 stored values differ upstream; both are stored, and the stored one counts',
       next: 'pitlake violations list',
     },
     synthetic,
@@ -187,7 +187,7 @@ test('a tolerated delay is a remark and no reason, a series that never had point
   const verified = { ...quiet.verified, windows: 0 }
   expect(told({ verified })).toEqual([
     synthetic,
-    { ...note, kind: 'verified', count: 0, text: 'nothing was verified yet', next: 'pitlake verify' },
+    { ...note, kind: 'verified', count: 0, text: 'no stored point was verified yet', next: 'pitlake verify' },
   ])
   expect(told({ verified, coverage: { ...quiet.coverage, held: 0 } })).toEqual([synthetic])
 })
@@ -242,7 +242,7 @@ test.each<readonly [string, Partial<LakeStanding>, string, number]>([
   [
     'a snapshot that was held back',
     { last_ends: { fetch: null, held_back: runEnd('registry sync', 'held_back', 4) } },
-    'integrity: a snapshot of the registry is held back, because too many records would be gone at once (since 2024-06-05T06:15Z); if they are gone: pitlake registry sync --accept-shrink',
+    'integrity: a snapshot of the registry is held back, because too many records would disappear at once (since 2024-06-05T06:15Z); if they are gone: pitlake registry sync --accept-shrink',
     4,
   ],
   [

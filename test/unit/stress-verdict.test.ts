@@ -16,13 +16,13 @@ const lag = (seconds: number, falls: boolean): StressRun => ({
   at: null,
   rows: 9,
   changed: 0,
-  figure: falls ? 0 : 2,
+  statistic: falls ? 0 : 2,
   before: 2,
   moved: falls ? -1 : 0,
   falls,
 })
 
-test('a figure falls when it moves either way by more than its part of itself, or is no number any more', () => {
+test('a statistic falls when it moves either way by more than its part of itself, or is no number any more', () => {
   expect([isFallen(1, 2, 0.5), isFallen(0.99, 2, 0.5), isFallen(3.01, 2, 0.5)]).toEqual([false, true, true])
   expect([isFallen(-1, -2, 0.5), isFallen(-0.9, -2, 0.5), isFallen(0, 0, 0), isFallen(1e-9, 0, 0.5)]).toEqual([
     false,
@@ -77,14 +77,16 @@ test('the longest safe lag lies between tried lags, and is null if none of them 
 test('only delays decide the verdict, which names the metric that moves the statistic', () => {
   const version: StressRun = { ...lag(0, true), kind: 'version', name: '3', seconds: null }
   expect(stressVerdict([lag(60, false), version], 2, null, [])).toEqual({ verdict: 'holds', reason: null })
-  const shares = [{ metric: 'a/b', figure: 0, moved: -1, share: 0.9 }]
+  const shares = [{ metric: 'a/b', statistic: 0, moved: -1, share: 0.9 }]
   const words = (borne: number | null, own = shares): unknown =>
     stressVerdict([version, lag(90, true)], 2, borne, own).reason
-  expect(words(1200)).toBe('the figure goes from 2 to 0 with points 90s later; it lives on 20m of a/b')
-  expect(words(0)).toMatch(/; it lives on less than a minute of a\/b$/)
-  expect(words(null)).toMatch(/; it lives on a\/b$/)
+  expect(words(1200)).toBe(
+    'the statistic goes from 2 to 0 with points 90s later; it survives a delay of 20m and depends most on a/b',
+  )
+  expect(words(0)).toMatch(/; it survives a delay of less than a minute and depends most on a\/b$/)
+  expect(words(null)).toMatch(/; it depends most on a\/b$/)
   expect(words(null, [])).toMatch(/ later$/)
-  expect(stressVerdict([{ ...lag(90, true), figure: null }], 2, null, []).reason).toMatch(/ from 2 to nothing /)
+  expect(stressVerdict([{ ...lag(90, true), statistic: null }], 2, null, []).reason).toMatch(/ from 2 to nothing /)
 })
 
 test('each kind of stress run is described in words', () => {

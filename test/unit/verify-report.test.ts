@@ -69,9 +69,9 @@ const damage = partOf<VerifySummary['damage'][number]>({
 const head = [
   'files      3 read in full, 2.0 kB, all sound',
   'contents   1,500 points of 2 series, 1 known gaps',
-  'windows    2 of 3 compared, 4 held',
+  'windows    2 of 3 compared, 4 stored',
 ]
-const asked = 'asked      2 requests, 3 credits'
+const asked = 'requested  2 requests, 3 credits'
 
 test('the report for people lists files read and points compared, without empty parts', () => {
   expect(verdictText(summary).split('\n')).toEqual([...head, asked, ''])
@@ -127,8 +127,8 @@ const top = [
   '- windows compared: 2 of 3',
   ...Object.keys(summary.results).map((name) => `- ${name}: 0`),
   '',
-  'All times are UTC. Values are compared bit for bit. `stored` is what an earlier answer said, `offered` what the',
-  'same address says now; nothing stored was changed.',
+  'All times are UTC. Values are compared bit for bit. `stored` is the value of an earlier answer, `offered` is',
+  'the value that the same address returns now. No stored value was changed.',
   '',
 ]
 
@@ -140,7 +140,7 @@ test('the report says that nothing differs, or each difference in the table of i
     '## m/x BTC 24h eth',
     '',
     '- address: `unknown`',
-    "- asked at O, request `q`, the provider's id `their-q`",
+    "- requested at O, request `q`, the provider's id `their-q`",
     '',
     '| t | what | stored | offered | stored at | stored by request |',
     '| --- | --- | --- | --- | --- | --- |',

@@ -187,7 +187,7 @@ test('the file appears whole, the same each time, in what YAML 1.1 and 1.2 both 
 
 test('a meaningless or unwritable dbt export ends in one line', async ({ root: folder }) => {
   const both = await pitlake(folder, ['catalog', 'export', '--dbt', '--json'])
-  expect([both.code, both.message]).toEqual([2, '--dbt: expected no --json beside it, got both; leave one out'])
+  expect([both.code, both.message]).toEqual([2, '--dbt: expected no --json with it, got both; leave one out'])
   const nowhere = await pitlake(folder, ['catalog', 'export', '--dbt', '-o', 'none/sources.yml'])
   expect([nowhere.code, nowhere.message]).toEqual([2, expect.stringContaining('a file in a folder that exists')])
   const inside = await pitlake(folder, ['catalog', 'export', '--dbt', '-o', 'lake.duckdb', '--data', folder])

@@ -92,7 +92,7 @@ data has no freshness. The dbt profile attaches lake.duckdb as lake: docs/how-to
   run: async (call) => {
     const { options, cwd, settings, catalogue, stdout } = await readContext(call)
     const { dbt, out: file, json } = options
-    if (dbt && json) throw usage('--dbt', { expected: 'no --json beside it', got: 'both', next: 'leave one out' })
+    if (dbt && json) throw usage('--dbt', { expected: 'no --json with it', got: 'both', next: 'leave one out' })
     const text = dbt ? await dbtText({ settings, catalogue }) : documentText(exportCatalogue(catalogue))
     if (file === undefined) stdout(text)
     else await putOut(resolve(cwd, file), text, settings.data, '--out')
@@ -103,7 +103,7 @@ async function dbtText({ settings, catalogue }: CommandContext): Promise<string>
   const selections = settings.select.length > 0 ? settings.select : await storedSelections(settings, catalogue)
   const sources = await dbtSources(catalogue, expand(catalogue, selections))
   const document = new Document(sources, { aliasDuplicateObjects: false, schema: 'yaml-1.1' })
-  document.commentBefore = ' Made by `pitlake catalog export --dbt`; make it anew rather than change it.'
+  document.commentBefore = ' Made by `pitlake catalog export --dbt`: make it again with that command, do not edit it.'
   return document.toString({ lineWidth: 0 })
 }
 
@@ -196,7 +196,7 @@ function description(catalogue: Catalogue, endpoint: Endpoint, offer: Offer): st
   const { defaults, placeholders, tolerance, since, until, format } = endpoint
   const takes = Object.entries({ since, until, format, 'timestamp format': endpoint.timestampFormat })
   const takenNames = takes.flatMap(([name, is]) => (is ? [name] : []))
-  const unnamed = 'map the path in pitlake.yaml (metrics.paths) before a real provider is asked'
+  const unnamed = 'map the path in pitlake.yaml (metrics.paths) before you request a real provider'
   const mapped = endpoint.exchanges.some((id) => isOpenExchange(catalogue, id))
   return `${endpoint.path}\n${indented([
     ['about', endpoint.about],
@@ -271,7 +271,7 @@ const importOptions = {
 } as const
 
 export const catalogImportCommand = talking({
-  args: { '[file]': 'a saved listing; default: ask the provider' },
+  args: { '[file]': 'a saved listing; default: the list that the provider returns' },
   options: importOptions,
   details: `Without a file, import requests the provider's list of paths, and the metadata of each path that the catalogue does not have. These
 requests are free. It prints each path that it adds or leaves out, with the reason. After a limit or an interrupt, continue with
@@ -282,7 +282,7 @@ Name the written file in pitlake.yaml: \`catalogs: [my-endpoints.yaml]\`.`,
     const { options, cwd } = call
     const { out, add, force } = options
     const target = resolve(cwd, out)
-    if (add && force) throw usage('--add', { expected: 'no --force beside it', got: 'both', next: 'leave one out' })
+    if (add && force) throw usage('--add', { expected: 'no --force with it', got: 'both', next: 'leave one out' })
     const isKept = add && existsSync(target)
     if (existsSync(target) && !force && !add)
       throw usage(out, { expected: 'no such file yet', got: 'one', next: 'use --force to overwrite, or --add' })
@@ -374,7 +374,7 @@ async function importAsked(call: Typed<typeof importOptions>, settings: Settings
   stdout(json ? documentText(document) : importInWords(newEndpoints, { written, isNamed }))
   if (stopped === null) return
   const next = `${stopped.next}, with --add`
-  throw new LakeError('stopped', { subject: 'the provider was not asked to the end', got: stopped.reason, next })
+  throw new LakeError('stopped', { subject: 'the provider was not read to the end', got: stopped.reason, next })
 }
 
 function importInWords(

@@ -15,20 +15,20 @@ export const certifyCommand = answering({
   options: {
     '--out FILE': 'the certificate, JSON',
     ...keyOption,
-    '--figure SQL': 'add a statistic: a query with one row that reads the table result and nothing else',
-    '--cutoffs N': 'run the query again so many times without a part of the future, where its plan proves nothing',
-    '--since FILE': 'also lead from this head, which was kept elsewhere',
-    '--page FILE': 'also write a page that tells it to people',
+    '--statistic SQL': 'add a statistic: a query with one row that reads the table result and nothing else',
+    '--cutoffs N': 'number of runs without a part of the future, if the plan of the query proves nothing',
+    '--since FILE': 'also prove that the log extends this earlier head',
+    '--page FILE': 'also write an HTML page that explains it',
     ...timeoutOption,
   },
   details: `The file contains the query, its version, the verdict on look-ahead and the availability rules. It lists each data file
-that the plan reads, with its SHA-256, and proves with the signed head of the log that the version had these files and no
+that the plan reads, with its SHA-256. With the signed head of the log it proves that the version had these files and no
 others. docs/proof/verify-certificate.mjs and docs/proof/verify_certificate.py check it without pitlake. The file contains no
 value of the data except the statistic.`,
   answer: async (call) => {
     await openedLake(call)
     const { options, settings, cwd } = call
-    const { out, page, figure, cutoffs, since } = options
+    const { out, page, statistic, cutoffs, since } = options
     if (out === undefined) throw usage('--out', { expected: 'the file of the certificate', got: 'nothing' })
     for (const file of [out, page]) if (file !== undefined) outFile(resolve(cwd, file), settings.data).discard()
     const key = await keyGiven(call, options.key)
@@ -42,7 +42,7 @@ value of the data except the statistic.`,
       root: settings.data,
       result: stampedPath(call, call.args[0] ?? ''),
       key,
-      figure,
+      statistic,
       since: since === undefined ? [] : [headGiven(call, since, '--since')],
       deps: lakeWorld(call, 'certify'),
       ...(cutoffs !== undefined && {

@@ -18,7 +18,7 @@ export function completions(commands: readonly CommandEntry[]) {
   const completionCommand = talking({
     args: {
       '<shell>': { about: 'bash, zsh or fish: its script', kind: kinds.choice(shells) },
-      '[typed...]': 'the words behind `pitlake`, as the script gives them: what the last may become',
+      '[typed...]': 'for the script: the words typed after `pitlake`; prints what the last one can become',
     },
     details: `  bash  eval "$(pitlake completion bash)"      in ~/.bashrc
   zsh   eval "$(pitlake completion zsh)"       in ~/.zshrc, after compinit

@@ -61,9 +61,9 @@ function publishedInWords(published: PublishSummary): string {
     return [name, delta_version, files_added, files_removed, bytes(bytes_added)]
   })
   const header = ['table', 'delta version', 'files added', 'files removed', 'bytes']
-  const again = damageNotes.length > 0 ? `found there: ${damageNotes.join(', ')}; all were brought again\n` : ''
+  const again = damageNotes.length > 0 ? `found there: ${damageNotes.join(', ')}; all were copied again\n` : ''
   const summary = `version ${version} of the lake is at ${destination}\n${table(header, rows)}`
-  const here = rows.length > 0 ? summary : `${destination} tells of version ${version} already\n`
+  const here = rows.length > 0 ? summary : `${destination} already has version ${version}\n`
   return `${again}${here}${copy ? `version ${copy.version} is in lake/: ${filesInWords(copy)} came\n` : ''}`
 }
 
@@ -106,7 +106,7 @@ function pulledInWords(pulled: PullSummary, withUserFiles: boolean): string {
   const of = `${withUserFiles ? 'is' : 'mirrors'} version ${version} of ${source}`
   if (withUserFiles) return `${of}: ${filesInWords(pulled)} came, every file is as its journal says`
   if (version === before && files + stamps === 0 && !rewritten) return `${of} already`
-  const anew = rewritten ? `; version ${before} was written anew there, and so it was here` : ''
+  const anew = rewritten ? `; version ${before} was rewritten there, and therefore here too` : ''
   return `${of}: ${filesInWords(pulled)} came${anew}`
 }
 

@@ -49,8 +49,9 @@ export const dailyCommand = talking({
     // Not an answer: each line is written when its step is done.
     '--json': 'one JSON document on stdout',
   },
-  details: `The steps are fetch, registry sync, views, features, merge (if due), a sample of verify, and the status page. Each step prints one
-line and runs even if an earlier one failed. vacuum is a step only with \`daily: { vacuum: true }\` in pitlake.yaml; it keeps 30 days.
+  details: `The steps are fetch, registry sync, views, features (if declared), merge (if due), a sample of verify, head (if a key for it is set)
+and the status page. Each step prints one line and runs even if an earlier one failed. vacuum is a step only with
+\`daily: { vacuum: true }\` in pitlake.yaml; it keeps the files of the last 30 days.
 
 verify compares every window about once in ${verifySpreadDays} days. It spends at most ${usualBudget} credits and 60 requests to the registry each day.
 \`daily: { verify_budget: 50 }\` in pitlake.yaml lets it spend 50 of each every day.
@@ -135,7 +136,7 @@ function steps(call: Call, dry: boolean): Step[] {
   return [
     ['fetch', 'metrics', null, dry ? planned : fetched],
     ['registry sync', 'registry', 'follow the change feed', synced],
-    ['views', null, 'be made anew where the lake has moved on', async () => viewed(call)],
+    ['views', null, 'rebuild the views if the lake has a newer version', async () => viewed(call)],
     ...(call.catalogue.features.size === 0 ? [] : [['features', null, 'compute what is due', computed] as const]),
     ['merge', null, null, async () => (dry ? dueNow(call) : merged(call))],
     ['verify', null, `compare within ${budget ?? `at most ${usualBudget}`} credits`, verified],

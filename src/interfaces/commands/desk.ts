@@ -17,17 +17,17 @@ import { keylessOf } from './hooks.ts'
 import { beforeLeaving } from '../cli/process.ts'
 import type { Call } from '../cli/spec.ts'
 
-const ledgerAbout = 'where coverage, gaps, violations, requests, runs and versions stand under as_of: as_of, or now'
+const ledgerAbout = 'under as_of, show coverage, gaps, violations, requests, runs and versions as of: as_of, or now'
 
 /** Builds the options of every command that answers many questions. */
 export const deskOptions = (timeout: string) =>
   ({
     '--timeout TIME': ['cancel an answer that takes longer: 90s, 10m', kinds.span('90s or 10m', true), timeout],
-    '--spill SIZE': ['what DuckDB may put on the disk beside it, for all answers together', kinds.size, '16GB'],
+    '--spill SIZE': ['disk space for temporary files of DuckDB, for all answers together', kinds.size, '16GB'],
     '--threads N': 'threads of DuckDB (default: all cores)',
     '--allow LIST': {
       kind: kinds.listOf(kinds.choice(lateSettings)),
-      about: 'settings that show later facts behind as_of, for questions that name them (default: none)',
+      about: 'settings that a query may use although they show facts from after as_of (default: none)',
     },
     '--ledger WHEN': [ledgerAbout, kinds.choice(['as_of', 'now']), 'as_of'],
   }) as const

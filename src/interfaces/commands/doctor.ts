@@ -69,7 +69,7 @@ function contradiction(against: ProviderCheck['rows']): LakeError | null {
 }
 
 function providerInWords({ requests, rows, yaml }: Omit<ProviderCheck, 'error'>): string {
-  const verdicts = { holds: 'holds', contradicted: 'CONTRADICTED', unknown: 'cannot be told' } as const
+  const verdicts = { holds: 'holds', contradicted: 'CONTRADICTED', unknown: 'not checked' } as const
   const lines = (['metrics', 'registry'] as const).flatMap((api) => [
     `${api} API`,
     ...rows

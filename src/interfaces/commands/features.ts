@@ -60,7 +60,7 @@ export function inWords({
 }: FeatureTold): string {
   const added = `${several(rows_added, 'row')} added${until === null ? '' : `, until ${until}`}`
   const bad = status !== 'proved' && status !== 'tested'
-  const anew = recomputed_for && `computed anew: the version before was computed without ${recomputed_for}`
+  const anew = recomputed_for && `computed again: the version before was computed without ${recomputed_for}`
   const parts = [bad ? null : added, anew, reason, waits_for && `waits for ${waits_for}`].filter(Boolean)
   return `${name} v${version}: ${status}${parts.map((part) => `, ${part}`).join('')}\n`
 }

@@ -105,7 +105,7 @@ export function fetchProgress(deps: ProgressReporter, verbose: boolean) {
       const of = `${formatCount(event.points)} new points of ${event.series.replaceAll('|', ' ').trim()}`
       say(`note: ${of} are integers that a double does not hold; their text is in extra`)
     }
-    if (event.kind === 'skew') say(`note: ${describeSkew(event.skew)}: nothing is settled behind the earlier one`)
+    if (event.kind === 'skew') say(`note: ${describeSkew(event.skew)}: windows are resolved only up to the earlier one`)
     if (verbose) for (const line of detail(event)) say(line)
     const newsLine = news(event)
     if (newsLine !== null)

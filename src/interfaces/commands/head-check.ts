@@ -30,10 +30,10 @@ export function headGiven(call: Call, file: string, flag: string): KeptHead {
 
 /** Flags of `verify` that compare a lake with a head that was kept. */
 export const headFlags = {
-  '--head FILE': 'only compare the lake with a head that was kept elsewhere; asks nobody',
-  '--key PUBLIC': 'the public key, or its file, whose signature the head must bear',
+  '--head FILE': 'only compare the lake with a head that you kept elsewhere; contact no provider',
+  '--key PUBLIC': 'the public key, or its file, that must have signed the head',
   '--against COPY': 'with --head: also compare the contents with this copy of an earlier version of the lake',
-  '--adopt': 'with --head: begin a new log where the head is of another history',
+  '--adopt': 'with --head: begin a new log if the head belongs to a different history',
 } as const
 
 /** Compares the lake with a head, and begins a new log on request. */
@@ -56,8 +56,8 @@ export async function headVerified(call: Call<typeof headFlags>) {
     copy,
   }
   const { verdict, reason, signed } = document
-  const note = signed === null ? 'note: nobody looked at its signature; name the public key with --key\n' : ''
-  const next = 'docs/explanation/proof.md tells what to do; --adopt begins a new log, and says so'
+  const note = signed === null ? 'note: its signature was not checked; name the public key with --key\n' : ''
+  const next = 'docs/explanation/proof.md describes what to do; --adopt begins a new log and reports that'
   const kind = verdict === 'behind' ? 'incomplete' : 'integrity'
   const good = verdict === 'extends' || verdict === 'adopted'
   const error = good ? null : new LakeError(kind, { subject: 'the lake', got: reason, next })

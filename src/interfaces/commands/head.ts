@@ -18,11 +18,11 @@ import { lakeWorld, openedLake } from '../cli/world.ts'
 
 export const keygenCommand = answering({
   options: {
-    '--out FILE': `where the key goes, outside of the lake (default: what ${keyVariable} names)`,
-    '--name NAME': 'what it is called (default: the log of the lake)',
+    '--out FILE': `file to write the key to, outside of the lake (default: the file that ${keyVariable} names)`,
+    '--name NAME': 'name of the key (default: the log of the lake)',
   },
-  details: `The file is for its owner alone and is never written over; whoever has it can sign heads of the lake. What is printed is
-the public key, to give away: checkers take it as --key.`,
+  details: `Anyone who has the file can sign heads of the lake. Only its owner can read it, and keygen never overwrites a file. keygen prints
+the public key. Give it to everyone who checks your heads or certificates: their checkers take it as --key.`,
   answer: async ({ options, settings: { data }, cwd, env, stderr }) => {
     const { out = env[keyVariable] ?? '' } = options
     if (out === '') throw usage('--out', { expected: 'the file of the key', got: 'nothing' })
@@ -38,9 +38,7 @@ the public key, to give away: checkers take it as --key.`,
     if (key === undefined) throw usage('--name', { expected: 'a name without spaces and +', got: name })
     await writePrivate(path, text)
     if (ledger !== undefined && recordedHeadFiles(ledger).size > 0)
-      stderr(
-        'note: heads of this lake bear the signature of an earlier key: whoever checks them needs both public halves\n',
-      )
+      stderr('note: heads of this lake have the signature of an earlier key: to check them you need both public keys\n')
     const document = { name, file: path, public: publicText(key) }
     return { document, words: () => `${document.public}\n` }
   },
@@ -49,11 +47,11 @@ the public key, to give away: checkers take it as --key.`,
 export const headCommand = answering({
   options: {
     ...keyOption,
-    '--attach FILE': 'keep what others say of a kept head: a note with more signatures, or a time stamp (RFC 3161)',
+    '--attach FILE': 'store a file about a stored head: a note with more signatures, or a time stamp (RFC 3161)',
   },
-  details: `Some 200 bytes over every version that the lake ever had (C2SP signed-note and tlog-checkpoint, Ed25519). Put them where
-you cannot change them later: a tag, a mail, a witness; pitlake verify --head compares the lake with them. Without a key they
-are printed unsigned and not kept under heads/. docs/explanation/proof.md tells what a head proves and what it does not.`,
+  details: `A head is a text of about 200 bytes over every version that the lake ever had (C2SP signed-note and tlog-checkpoint, Ed25519).
+Put it where you cannot change it later, such as a tag, a mail or a witness. pitlake verify --head compares the lake with it.
+Without a key, head prints it unsigned and does not store it under heads/. docs/explanation/proof.md describes what a head proves.`,
   answer: async (call) => {
     await openedLake(call)
     const { options, settings, cwd } = call

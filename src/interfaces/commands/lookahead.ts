@@ -36,7 +36,7 @@ export const lookaheadSeconds = 600
 
 const lookaheadOptions = {
   '--ts COL': ['column with the decision time of each row', 'ts'],
-  '--labels LIST': 'columns that may look ahead, by comma: what a model is to learn',
+  '--labels LIST': 'columns that may look ahead, by comma, such as the return that a model learns',
   '--cutoffs N': 'number of runs in which a part of the future is hidden (default: 50; 5 if the plan proves the query)',
   '--tolerance X': ['relative difference up to which two doubles count as equal', tolerated, '0'],
   '--explain': 'show every reason of a proof (default: the first 6)',
@@ -55,7 +55,7 @@ const lookaheadOptions = {
   '--cache FILE': 'file with verdicts of earlier runs (default: pitlake/lookahead.json in your cache folder)',
   '--fresh': 'judge again what an earlier run judged',
   '--reproduce DIR': 'for a leak, write a folder in which Python with DuckDB alone shows it',
-  '--tries N': ['most tries to do without rows in that folder', '100'],
+  '--tries N': ['most attempts to leave rows out of that folder', '100'],
 } as const
 
 export const lookaheadCommand = answering({
@@ -70,8 +70,8 @@ export const lookaheadCommand = answering({
 the same in both. Some runs hide the data that arrived right after each of many decisions, and find where to cut.
 
 pitlake also reads the plan of the query. If each row and value is known at its own time on any lake, the query is proved, with
-the reasons. Otherwise the obstacle is named, and the query also runs on altered data: later points with larger or smaller values,
-some of them missing, or decisions that end earlier. A leak shows whether it depends on the values of later points, on their
+the reasons. Otherwise the output names the obstacle, and the query also runs on altered data: later points with larger or smaller
+values, some of them missing, or decisions that end earlier. A leak shows whether it depends on the values of later points, on their
 existence, on the registry, or on later decisions of its calendar.
 
 Statements before the query may set variables and make temporary tables, views and macros. They run again in each run, so that
@@ -89,8 +89,8 @@ that is not a query is skipped, with the reason. Exit 6 then means that at least
   pitlake lookahead research --junit look.xml             write a report for CI
   pitlake lookahead signal.sql --reproduce leak           write a folder that shows a leak to others
 
-With --function a program in a different language runs a function of its own on the same data; pitlake.lookahead in Python and
-lookahead in TypeScript do.`,
+With --function, a program in a different language runs its own function on the same data. pitlake.lookahead in Python and
+lookahead in TypeScript use this option.`,
   answer: async (call) => {
     const { options, settings } = call
     const [file = ''] = call.args
@@ -263,9 +263,9 @@ function withoutAsOf(variables: SessionVariables): SessionVariables {
 const shortProof = 6
 
 const sides: Readonly<Record<FutureKind, string>> = {
-  cut: 'as it was knowable  ',
-  'other values': 'had other values come  ',
-  'other points': 'had other points come  ',
+  cut: 'as known then       ',
+  'other values': 'with altered values ',
+  'other points': 'with altered points ',
   calendar: 'no later decisions  ',
 }
 
@@ -280,7 +280,7 @@ function verdictText(proof: LookaheadProof, file: string, isWhole: boolean): str
   const { verdict, reason, cutoffs, changed, rows, differing, differences, notes, proved, depends_on } = proof
   const assumptions = givenThat(proof.assumes, rows)
   const always = proved && assumptions === '' ? ', proved for every lake and every instant' : proved ? ', proved' : ''
-  const others = changed === 0 ? '' : ` and ${changed} with another future`
+  const others = changed === 0 ? '' : ` and ${changed} on altered data`
   const tried = `${rows} rows tried in ${cutoffs} runs${others}, ${differing} rows differ`
   return [
     `${file}: ${verdict}${always}${assumptions === '' ? '' : `, ${assumptions}`}${reason === null ? '' : `, ${reason}`}`,
@@ -288,7 +288,7 @@ function verdictText(proof: LookaheadProof, file: string, isWhole: boolean): str
     ...(verdict === 'undecided' ? [] : [tried]),
     ...(depends_on.length > 0
       ? [
-          'it depends on ' +
+          'the difference depends on ' +
             depends_on
               .map((name) => dependences[name] ?? `later rows of ${name.slice(4)}, which are your own`)
               .join(', and on '),

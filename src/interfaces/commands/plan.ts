@@ -120,7 +120,7 @@ export async function answerPlan(call: Call<typeof planOptions>): Promise<Comman
     const early = cut ? [`--max-requests ${most} stops after ${most} of ${several(totals.requests, 'request')}`] : []
     for (const note of [...new Set(blocked.map(({ reason }) => reason)), ...early, ...notes]) stderr(`note: ${note}\n`)
     const list = requests ? `${requestTable(plan)}\n` : ''
-    return `${list}${inWords(plan, `of ${paths} paths, ${asked} asked for now`)}`
+    return `${list}${inWords(plan, `of ${paths} paths, ${asked} requested now`)}`
   }
   return { document, words, error: unmappedError(unmapped) }
 }
@@ -184,11 +184,11 @@ function rowOf({ series, endpoint, interval, t, due, by, observations, poll }: N
 
 const reasons: Readonly<Record<DueBy, string>> = {
   rule: 'by the rule',
-  told: 'by the lag that the provider tells',
+  told: 'by the lag that the provider reports',
   learnt: 'by the lag learnt',
-  new: 'never asked',
-  quiet: 'nothing comes, asked daily',
-  refused: 'refused, asked again',
+  new: 'never requested',
+  quiet: 'no points arrive, requested daily',
+  refused: 'refused, requested again',
 }
 
 /** Formats a line for each instant with what is due then, and below it the metrics with their assets. */

@@ -214,7 +214,7 @@ function watch({ stderr }: Deps, cancelled: AbortSignal): () => void {
     stderr(`error: ${words}\n`)
     exitAtOnce(5)
   }
-  const tooMuch = () => end('the query took more memory than it may; raise --memory, or ask for less at once')
+  const tooMuch = () => end('the query took more memory than it may; raise --memory, or query less data at once')
   return watchMemory(keptMemory(), tooMuch, () => {
     if (cancelled.aborted && (waited += look) > grace) end('the query was cancelled and did not end by itself')
   })

@@ -65,12 +65,12 @@ export const sandboxCommand = talking({
       'placeholder',
     ],
     '--tier N': ['with --names real: refuse paths above this tier of the plan with 403 (default: 2)', tiers],
-    '--no-metadata': 'do not tell which assets and values each path takes',
+    '--no-metadata': 'leave out of the metadata which assets and values each path accepts',
     '--fault SPEC': { about: 'a fault, see below', repeatable: true },
     '--faults FILE': 'a JSON or YAML list of faults',
     '--limit SPEC': { about: 'the limits of one API, see below', repeatable: true },
   },
-  details: `Prints one JSON line with addresses and keys once it listens; ends on SIGINT or SIGTERM.
+  details: `When it listens, it prints one JSON line with addresses and keys. It ends on SIGINT or SIGTERM.
 
 Limits, written ${limitSyntax}.
 Example: --limit metrics=fixed:600/60s,headers=seconds --limit registry=daily=1000,snapshots=4

@@ -16,7 +16,7 @@ import { type OptionValues, talking } from '../cli/spec.ts'
 import { untilStopped } from '../cli/world.ts'
 
 /** Option with the as_of limit of a server. */
-export const wallOption = { '--as-of TIME': ['the limit: what was known later is not answered', kinds.text] } as const
+export const wallOption = { '--as-of TIME': ['as_of limit: show nothing that became known later', kinds.text] } as const
 
 const options = {
   '--listen ADDRESS': 'where: 127.0.0.1:8460; elsewhere than on this machine PITLAKE_TOKEN must be set',
@@ -76,7 +76,7 @@ Example: curl 'http://127.0.0.1:8460/query?as_of=2024-06-01' --data 'SELECT coun
 /** Reads the as_of limit; undefined if there is none. */
 export function wallOf({ asOf, ledger }: Pick<OptionValues<typeof options>, 'asOf' | 'ledger'>): string | undefined {
   if (asOf === undefined) return undefined
-  if (ledger === 'now') throw usage('--ledger now', { expected: 'no --as-of beside it', got: `--as-of ${asOf}` })
+  if (ledger === 'now') throw usage('--ledger now', { expected: 'no --as-of with it', got: `--as-of ${asOf}` })
   return String(readOption(knowledgeOptions.as_of, '--as-of', asOf))
 }
 

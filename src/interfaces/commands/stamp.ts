@@ -147,7 +147,7 @@ function explainedInWords(explained: Explained): string {
   if (reason !== null) lines.push(`note: ${reason}`)
   for (const note of notes) lines.push(`note: ${note}`)
   if (text !== null) {
-    lines.push(`the views tell the same data otherwise: ${text.objects.join(', ') || 'which of them is not known'}`)
+    lines.push(`the views return the same data differently: ${text.objects.join(', ') || 'which of them is not known'}`)
     for (const change of text.catalogue)
       lines.push(`  ${change.path} ${change.field}: ${asJson(change.from)} -> ${asJson(change.to)}`)
   }

@@ -47,8 +47,8 @@ export const statusCommand = answering({
     '--max-failed N': { kind: any, about: 'most failed windows (0)' },
     '--max-gaps N': { kind: any, about: 'most windows with gaps' },
   },
-  details: `status only reads, also while a fetch runs. A series is \`fresh\` if every point that its availability rule makes due is stored. The
-exit code of a plain status is always 0. For scripts use \`trust\` (yes, look, no) of --json, or --check.
+  details: `status only reads, also while a fetch runs. A series is \`fresh\` if every point that should be known by now is stored. The exit
+code of a plain status is always 0. For scripts use \`trust\` (yes, look, no) of --json, or --check.
 
 With --check, exit 0 means trusted and fresh, 4 integrity, 6 stale or something to look at. You set the limits in \`check\` of
 pitlake.yaml or by options, which win. docs/how-to/monitor.md describes them.
@@ -62,7 +62,7 @@ Example: pitlake status --check --max-late 2h`,
     if (address !== undefined) {
       const beside = Object.entries({ check: checks, html: file, metrics, json: 'json' in limits && limits.json })
       const [flag] = beside.find(([, value]) => value !== undefined && value !== false) ?? []
-      if (flag !== undefined) throw usage('--listen', { expected: 'no other output beside it', got: `--${flag}` })
+      if (flag !== undefined) throw usage('--listen', { expected: 'no other output with it', got: `--${flag}` })
       return await listening(call, address)
     }
     const { data } = settings
@@ -146,7 +146,7 @@ export function statusInWords(standing: LakeStanding, data: string): string {
     changes !== 0 && ['schema', `${several(changes, 'change')} of values (view schema_changes)`],
     [
       'verified',
-      verified.windows === 0 ? 'nothing yet' : `${percent(coverage.verified, coverage.held)} of what is held`,
+      verified.windows === 0 ? 'nothing yet' : `${percent(coverage.verified, coverage.held)} of the stored points`,
     ],
     ['requests', `${requestsText}; last 24 h ${formatCount(requests.day)}, ${several(requests.day_credits, 'credit')}`],
     ['rate', `busiest minute ${formatCount(requests.busiest_minute)} of ${formatCount(requests.per_minute)} allowed`],

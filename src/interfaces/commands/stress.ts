@@ -31,7 +31,7 @@ const toAct = kinds.listOf({ name: 'span', read: (flag, text) => timeOf(flag, te
 const lags = `delays of points: times such as 30m, and ${quantiles.join(', ')} of the observed lags`
 
 const stressOptions = {
-  '--figure SQL': 'SQL of one number over the rows, which are the table result: avg(r) / stddev(r)',
+  '--statistic SQL': 'SQL of one number over the rows, which are the table result: avg(r) / stddev(r)',
   '--lag LIST': [lags, later, `${quantiles.join(',')},30m,1h`],
   '--latency LIST': ['time between knowing and acting: 15m,1h', toAct],
   '--vintages N': ['number of earlier versions of the lake to try', kinds.count(0), '3'],
@@ -57,19 +57,19 @@ Exit 0: the statistic holds under every delay. Exit 4: under a delay it changes 
 with the largest effect, and the longest lag at which the statistic holds. Exit 6: undecided, because the statistic is not a number,
 or the query is not deterministic. Earlier versions are shown and do not change the verdict.
 
-Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqrt(365)'`,
+Example: pitlake stress q.sql --lag 30m,1h,1d --statistic 'avg(r) / stddev(r) * sqrt(365)'`,
   answer: async (call) => {
     const { options, catalogue, cwd } = call
     const [file = ''] = call.args
     const { data } = call.settings
-    const { figure = '', lag: lags, latency: latencies = [], within, out, plot, ts, labels = [] } = options
+    const { statistic = '', lag: lags, latency: latencies = [], within, out, plot, ts, labels = [] } = options
     const expected = "SQL of one number over the table result, such as 'avg(r) / stddev(r)'"
-    if (figure.trim() === '') throw usage('--figure', { expected, got: 'nothing' })
+    if (statistic.trim() === '') throw usage('--statistic', { expected, got: 'nothing' })
     await openedLake(call)
     using ledger = await Ledger.openToRead(data)
     const readLags: ReadLags = async (metrics) => await seenLags(ledger, catalogue, metrics)
     const onRun = (done: number) => showLive(call, `${done} runs`)
-    const stressInput: StressInput = { figure, lags, latencies, within, ts, labels, seen: readLags, onRun }
+    const stressInput: StressInput = { statistic, lags, latencies, within, ts, labels, seen: readLags, onRun }
     const query = readGivenQuery(call, file)
     const done = await (out === undefined
       ? stress(await openSource(call, ledger, query), stressInput, { folder: data, ...withinTime(call) })
@@ -144,46 +144,48 @@ function timeOf(flag: string, text: string, beside = ''): number {
 /**
  * Formats the outcome as text: the verdict, each run with a bar of its statistic, and the effect of each metric alone.
  */
-function outcomeText({ verdict, reason, figure, rows, runs, notes, delay, metrics }: Stressed, file: string): string {
+function outcomeText(
+  { verdict, reason, statistic, rows, runs, notes, delay, metrics }: Stressed,
+  file: string,
+): string {
   const words = stressWords[verdict]
   const head = [`${file}: ${words}${reason === null ? '' : `, ${reason}`}`, ...notes.map((note) => `note: ${note}`)]
   const parts = [head.map((line) => `${line}\n`).join('')]
-  if (figure === null || verdict === 'leak') return parts.join('')
+  if (statistic === null || verdict === 'leak') return parts.join('')
   const judged = runs.filter(({ kind }) => kind !== 'version')
-  const bar = barOf([figure, ...judged.map((run) => run.figure)])
-  const as = ['as it is', text(figure), '', `of ${formatCount(rows)}`, bar(figure)]
+  const bar = barOf([statistic, ...judged.map((run) => run.statistic)])
+  const as = ['as it is', text(statistic), '', `of ${formatCount(rows)}`, bar(statistic)]
   const tried = judged.map((run) => [
     runLabel(run),
-    text(run.figure),
+    text(run.statistic),
     share(run.moved),
     formatCount(run.changed),
-    bar(run.figure),
+    bar(run.statistic),
   ])
-  parts.push(table(['known', 'figure', 'moved', 'rows changed', ''], [as, ...tried]))
+  parts.push(table(['known', 'statistic', 'moved', 'rows changed', ''], [as, ...tried]))
   const alone = metrics.map((metric) => [
     metric.metric,
-    text(metric.figure),
+    text(metric.statistic),
     share(metric.moved),
     percent(metric.share),
   ])
   if (delay !== null && alone.length > 0)
-    parts.push(`of each metric alone, ${describeRun(delay)}:\n${table(['metric', 'figure', 'moved', 'share'], alone)}`)
+    parts.push(
+      `of each metric alone, ${describeRun(delay)}:\n${table(['metric', 'statistic', 'moved', 'share'], alone)}`,
+    )
   const versions = runs.filter(({ kind }) => kind === 'version')
   if (versions.length > 0)
-    parts.push(
-      'as it came out at earlier versions, beside what the lake says now that was knowable ' +
-        `then:\n${versionTable(versions)}`,
-    )
+    parts.push(`at earlier versions, and now with as_of = the time of that version:\n${versionTable(versions)}`)
   return parts.join('\n')
 }
 
 function versionTable(versions: readonly StressRun[]): string {
-  const bar = barOf(versions.flatMap(({ figure, before }) => [figure, before]))
-  const rows = versions.map(({ name, at, figure, before, moved, changed }) => {
+  const bar = barOf(versions.flatMap(({ statistic, before }) => [statistic, before]))
+  const rows = versions.map(({ name, at, statistic, before, moved, changed }) => {
     const of = `${(at ?? '').slice(0, 16).replace('T', ' ')}Z`
-    return [name, of, text(figure), text(before), share(moved), formatCount(changed), bar(figure)]
+    return [name, of, text(statistic), text(before), share(moved), formatCount(changed), bar(statistic)]
   })
-  return table(['version', 'of', 'figure then', 'figure now', 'moved', 'rows changed', ''], rows)
+  return table(['version', 'of', 'statistic then', 'statistic now', 'moved', 'rows changed', ''], rows)
 }
 
 function runLabel({ kind, name }: StressRun): string {
@@ -191,7 +193,7 @@ function runLabel({ kind, name }: StressRun): string {
   return /^(?:p\d+|max)$/.test(name) ? `as late as ${name}` : `${name} later`
 }
 
-const text = (figure: number | null): string => (figure === null ? 'none' : briefFigure(figure))
+const text = (statistic: number | null): string => (statistic === null ? 'none' : briefFigure(statistic))
 const share = (moved: number | null): string => (moved === null ? '' : percent(moved))
 
 function percent(part: number): string {
@@ -201,16 +203,16 @@ function percent(part: number): string {
 const places = 30
 
 /** Builds bars from one zero for all: values below it go to the left. */
-function barOf(figures: readonly (number | null)[]): (figure: number | null) => string {
-  const shown = figures.filter((figure) => figure !== null)
+function barOf(statistics: readonly (number | null)[]): (statistic: number | null) => string {
+  const shown = statistics.filter((statistic) => statistic !== null)
   const low = Math.min(0, ...shown)
   const high = Math.max(0, ...shown)
   const unit = high === low ? 0 : places / (high - low)
   const zero = Math.round(-low * unit)
-  return (figure) => {
-    if (figure === null) return ''
-    const length = Math.max(figure === 0 ? 0 : 1, Math.round(Math.abs(figure) * unit))
-    const below = figure < 0
+  return (statistic) => {
+    if (statistic === null) return ''
+    const length = Math.max(statistic === 0 ? 0 : 1, Math.round(Math.abs(statistic) * unit))
+    const below = statistic < 0
     return `${' '.repeat(Math.max(0, below ? zero - length : zero))}${(below ? '▒' : '█').repeat(length)}`
   }
 }

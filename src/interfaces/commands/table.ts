@@ -48,7 +48,7 @@ const commandsByTask: Readonly<Record<string, readonly CommandRow[]>> = {
       load: async () => (await import('./completion.ts')).completions(commandTable).completionCommand,
     },
   ],
-  'To bring data': [
+  'To add data': [
     {
       name: 'plan',
       summary: 'Show what a fetch would request and what it would cost',
@@ -103,7 +103,7 @@ const commandsByTask: Readonly<Record<string, readonly CommandRow[]>> = {
       load: async () => (await import('./watch.ts')).watchCommand,
     },
   ],
-  'To ask': [
+  'To query': [
     {
       name: 'sql',
       summary: 'Run a query, a script or an interactive SQL session',

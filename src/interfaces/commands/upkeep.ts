@@ -71,7 +71,7 @@ function redatedInWords({ partitions, made, version, unknown }: RedateSummary): 
   const left = unknown.length === 0 ? '' : `not in the catalogue, dates kept: ${unknown.join(', ')}\n`
   if (!made || partitions.length === 0) return `every point is dated by the rules of today\n${left}`
   const rows = partitions.map(({ metric, interval, points, redated }) => [metric, interval, points, redated] as const)
-  return `version ${version}: points dated anew\n${table(['metric', 'interval', 'points', 'redated'], rows)}${left}`
+  return `version ${version}: points with new dates\n${table(['metric', 'interval', 'points', 'redated'], rows)}${left}`
 }
 
 /** Formats the columns that cost anything, each with its bytes a point. */
@@ -116,7 +116,7 @@ function vacuumedInWords(summary: VacuumSummary, keepSeconds: number): string {
   const rows = formatLabelled(
     [
       ['superseded data files', filesInWords(data)],
-      ['folded journal entries', filesInWords(journal)],
+      ['journal entries', filesInWords(journal)],
       ['old exports', filesInWords(exports)],
       requests.files > 0 && ['old requests, runs, logs', filesInWords(requests)],
       stamped.files > 0 && ['kept for stamped results', filesInWords(stamped)],

@@ -68,7 +68,7 @@ Exit 4: something differs or is damaged. Exit 5: stopped early; the same command
     requireLake(data)
     if (options.head !== undefined) return await headVerified(call)
     const { all, budget, spreadDays = null, report, maxRequests = null } = options
-    if (all && budget !== undefined) throw usage('--all', { expected: 'no --budget beside it', next: 'leave one out' })
+    if (all && budget !== undefined) throw usage('--all', { expected: 'no --budget with it', next: 'leave one out' })
     const { scope, names } = wantedOf(call)
     // Refused before any request, not after it was paid for.
     if (report !== undefined) outFile(resolve(cwd, report), data, '--report').discard()
@@ -171,7 +171,7 @@ export function verdictText(summary: VerifySummary): string {
       ['windows', compared(windows, '')],
       formatCounts(results) !== '' && ['results', formatCounts(results)],
       formatCounts(results) !== '' && added > 0 && ['appended', several(added, 'point')],
-      ['asked', `${several(requests, 'request')}, ${several(credits, 'credit')}`],
+      ['requested', `${several(requests, 'request')}, ${several(credits, 'credit')}`],
       incidents > 0 && [
         'incidents',
         `${formatCount(incidents)}, of very many points at once: see pitlake violations list`,
@@ -193,7 +193,7 @@ export function verdictText(summary: VerifySummary): string {
 }
 
 function compared(all: Readonly<Record<'verified' | 'chosen' | 'held', number>>, what: string): string {
-  return `${formatCount(all.verified)} of ${formatCount(all.chosen)}${what} compared, ${formatCount(all.held)} held`
+  return `${formatCount(all.verified)} of ${formatCount(all.chosen)}${what} compared, ${formatCount(all.held)} stored`
 }
 
 /** Formats the first of a list, each below an empty line. */
@@ -219,15 +219,15 @@ function registryLines({
     ...labels([
       ['registry', compared(checks, ' addresses')],
       ['results', formatCounts(results)],
-      ['asked', several(requests, 'request')],
-      ignored.length > 0 && ['filters', `not heeded by the provider: ${ignored.join(', ')}`],
+      ['requested', several(requests, 'request')],
+      ignored.length > 0 && ['filters', `ignored by the provider: ${ignored.join(', ')}`],
       acknowledged > 0 && ['known', `${several(acknowledged, 'acknowledged contradiction')}, not reported again`],
       checks.left > 0 && ['left', `${several(checks.left, 'address', 'addresses')} for the next run`],
     ]),
     ...each(findings, ({ kind, resource, id, detail, held, offered }) => [
       `${kind.replaceAll('_', ' ')}: ${resource} ${id}`,
       `           ${detail}`,
-      `           held ${cut(held ?? 'nothing', beginning)}`,
+      `           stored ${cut(held ?? 'nothing', beginning)}`,
       `           offered ${cut(offered ?? 'nothing', beginning)}`,
     ]),
     ...each(failures, ({ address, reason }) => [`failed     ${address}: ${reason}`]),
@@ -282,8 +282,8 @@ export function reportOf(summary: VerifySummary): string {
     `- windows compared: ${windows.verified} of ${windows.chosen}`,
     ...Object.entries(results).map(([name, count]) => `- ${name}: ${count}`),
     '',
-    'All times are UTC. Values are compared bit for bit. `stored` is what an earlier answer said, `offered` what the',
-    'same address says now; nothing stored was changed.',
+    'All times are UTC. Values are compared bit for bit. `stored` is the value of an earlier answer, `offered` is',
+    'the value that the same address returns now. No stored value was changed.',
     '',
     ...differenceSections(differences),
     ...(registry === null ? [] : registrySections(registry)),
@@ -299,7 +299,7 @@ function registrySections({ checks, findings }: RegistryVerified): string[] {
     return [`${resource} ${id}`, kind, address, detail, cell(held), cell(offered)]
   })
   const lines = ['## Registry', '', `Addresses compared: ${checks.verified} of ${checks.chosen}.`, '']
-  return [...lines, ...markdown(['record', 'what', 'address', 'detail', 'held', 'offered'], rows)]
+  return [...lines, ...markdown(['record', 'what', 'address', 'detail', 'stored', 'offered'], rows)]
 }
 
 /** Formats one section for each request, its differences as a table. */
@@ -310,7 +310,7 @@ function differenceSections(differences: readonly Difference[]): string[] {
       `## ${seriesName(first)}`,
       '',
       `- address: \`${first.address ?? 'unknown'}\``,
-      `- asked at ${first.offered_at}, request ` +
+      `- requested at ${first.offered_at}, request ` +
         `\`${request ?? 'unknown'}\`${first.provider_request === null ? '' : `, the provider's id \`${first.provider_request}\``}`,
       '',
       ...markdown(

@@ -160,13 +160,13 @@ function wordsOf(event: WatchNews): readonly [part: string, words: string] {
     case 'trouble':
       return [event.of === 'tidy' ? 'views' : event.of, `rests until ${formatInstant(event.until)}: ${event.words}`]
     case 'clock':
-      return ['clock', `went back ${formatCount(event.back)} s: everything is planned anew`]
+      return ['clock', `went back ${formatCount(event.back)} s: everything is planned again`]
     case 'features':
     case 'hook':
     case 'unmapped':
       return [event.kind, event.words]
     case 'ended':
-      return ['ended', event.code === 0 ? 'all that was brought is committed' : `with exit code ${event.code}`]
+      return ['ended', event.code === 0 ? 'everything received is committed' : `with exit code ${event.code}`]
     default:
       return event satisfies never
   }

@@ -67,7 +67,7 @@ function ofLake(standing: LakeStanding): Family[] {
     }),
     singleSample('version', 'The newest version of the lake.', standing.version),
     singleSample('committed_timestamp_seconds', 'When it was committed, Unix time.', instant(standing.committed_at)),
-    singleSample('synthetic', 'Whether the data are a sandbox.', Number(standing.synthetic)),
+    singleSample('synthetic', 'Whether the data comes from a sandbox.', Number(standing.synthetic)),
     singleSample('series', 'Series that the lake knows.', standing.series),
     singleSample('points', 'Stored points.', standing.points),
     singleSample('files', 'Live files.', standing.files),
@@ -76,19 +76,23 @@ function ofLake(standing: LakeStanding): Family[] {
     singleSample('newest_t_seconds', 'The largest stored t, Unix time.', instant(standing.newest)),
     by('windows', 'Windows by their state.', 'state', windows),
     singleSample('gaps', 'Windows in which points are missing for good.', standing.gaps),
-    singleSample('pending', 'Windows in which a point may still come.', standing.pending),
+    singleSample('pending', 'Windows in which a point may still arrive.', standing.pending),
     by('violations', 'Stored values that differ upstream.', 'state', {
       open: standing.violations,
       acknowledged: standing.acknowledged,
       reverted: standing.reverted,
     }),
-    by('coverage_points', 'Intervals that are due, held, and verified.', 'what', {
+    by('coverage_points', 'Intervals that are due, stored, and verified.', 'what', {
       due: coverage.due,
       held: coverage.held,
       verified: coverage.verified,
     }),
     by('fresh_series', 'Series by how far they are from what is due.', 'state', fresh),
-    singleSample('overdue_seconds', 'How long the most overdue point nobody asked for has been due.', overdue_seconds),
+    singleSample(
+      'overdue_seconds',
+      'How long the most overdue point that no fetch requested has been due.',
+      overdue_seconds,
+    ),
     singleSample(
       'rules_contradicted',
       'Availability rules that the arrivals contradict.',
@@ -128,7 +132,7 @@ function ofAsking(
     ),
     {
       name: 'job_running',
-      help: 'Whether a job is at work that holds this lock.',
+      help: 'Whether a job that holds this lock is running.',
       samples: jobLocks.map((job) => [{ job }, Number(running.includes(job))]),
     },
     by('registry_records', 'Open records of the registry by table.', 'table', registry.records),
@@ -142,7 +146,7 @@ function ofAsking(
       'Seconds since the feed was read to its tail.',
       feed === null ? null : now - feed,
     ),
-    singleSample('verified_windows', 'Windows that were asked again and compared.', verified.windows),
+    singleSample('verified_windows', 'Windows that were requested again and compared.', verified.windows),
   ]
 }
 
@@ -161,7 +165,7 @@ function ofSeries(series: readonly SeriesStanding[]): Family[] {
   return [
     {
       name: 'endpoint_overdue_seconds',
-      help: 'How long the most overdue point of an endpoint that nobody asked for has been due.',
+      help: 'How long the most overdue point of an endpoint that no fetch requested has been due.',
       samples: labelled.map(({ labels, own }) => [labels, overdue(own)]),
     },
     {
@@ -179,5 +183,5 @@ function ofLags(arrivalsByMetric: readonly StoredArrivals[]): Family[] {
       ([quantile, lag]): Sample => [{ metric: endpoint.path, interval, quantile }, lag],
     )
   })
-  return [{ name: 'endpoint_lag_seconds', help: 'How long after the end of its interval a point came.', samples }]
+  return [{ name: 'endpoint_lag_seconds', help: 'How long after the end of its interval a point arrived.', samples }]
 }

@@ -192,7 +192,7 @@ function lastFetch({ fetch }: LastEnds): Reason[] {
 /** Finds a snapshot of the registry that waits for a person. */
 function heldBack({ held_back: end }: LastEnds): Reason[] {
   if (end === null) return []
-  const text = 'a snapshot of the registry is held back, because too many records would be gone at once'
+  const text = 'a snapshot of the registry is held back, because too many records would disappear at once'
   const next = `if they are gone: pitlake ${end.job} --accept-shrink`
   return [look(reasonAbout('held_back', 1, end.at), 'integrity', text, next)]
 }
@@ -251,20 +251,20 @@ function upstream(
   }
   if (refused.unacknowledged > 0) {
     const series = several(refused.unacknowledged, 'series that has points was', 'series that have points were')
-    const text = `${series} withdrawn by the provider, and nobody took note`
+    const text = `${series} withdrawn by the provider and not acknowledged`
     reasons.push(look(reasonAbout('withdrawn', refused.unacknowledged, oldest.withdrawn), 'look', text, list))
   }
   const alone = violations - incidents
   if (alone > 0) {
     const values = several(alone, 'stored value differs', 'stored values differ')
-    const text = `${values} upstream; both are kept, the stored one holds`
+    const text = `${values} upstream; both are stored, and the stored one counts`
     const about = reasonAbout('violations', alone, oldest.violations)
     reasons.push(look(about, 'integrity', text, list, violations <= maxViolations))
   }
   if (incidents > 0) {
     const text =
       `${several(incidents, 'incident')}: very many stored values differed or were missing upstream at once; the ` +
-      'next fetch asks again'
+      'next fetch requests them again'
     const about = reasonAbout('incidents', incidents, oldest.incidents)
     reasons.push(look(about, 'integrity', text, list, violations <= maxViolations))
   }
@@ -281,7 +281,7 @@ function upstream(
   }
   reasons.push(...failedReason(windows.failed - refused.windows, failed_most, oldest.failed, maxFailed))
   if (unasked.series > 0) {
-    const text = `${several(unasked.series, 'series has', 'series have')} windows that a run planned and did not ask`
+    const text = `${several(unasked.series, 'series has', 'series have')} windows that a run planned and did not request`
     const [why] = lastFetch(last_ends)
     const next = why?.next ?? 'pitlake fetch'
     reasons.push(look(reasonAbout('not_requested', unasked.series, unasked.since), 'look', text, next))
@@ -301,7 +301,7 @@ function freshness(
     ? `${several(series, 'series lacks', 'series lack')} points that were requested in vain: due for`
     : maxLate.length === 0
       ? `${several(series, 'series has', 'series have')} points due that no fetch requested, for`
-      : `${several(series, 'series lacks', 'series lack')} a point that was not to be so late: due for`
+      : `${several(series, 'series lacks', 'series lack')} a point that is later than your limit allows: due for`
   const late = reasonAbout('late', series, formatInstant(Math.floor(now - seconds)))
   if (series > 0)
     reasons.push(look(late, 'stale', `${why} up to ${roughly(seconds)}`, isRequested ? failedNext : 'pitlake fetch'))
@@ -321,7 +321,7 @@ function holes({ gaps, oldest, holes: { longest, later, begins } }: StatusFacts,
   const reasons: Reason[] = []
   if (begins !== null) {
     const series = several(later, 'series begins', 'series begin')
-    const text = `${series} later than asked: ${beginsInWords(begins)}`
+    const text = `${series} later than requested: ${beginsInWords(begins)}`
     reasons.push(
       note(reasonAbout('begins', later, `${begins.asked_from}T00:00:00Z`), text, "pitlake sql 'FROM coverage'"),
     )
@@ -354,8 +354,8 @@ function reasonsOfCopies({ published }: StatusFacts): Reason[] {
     const text =
       exit_code === 0
         ? `${several(lostFiles, 'published file was', 'published files were')} gone or changed at ` +
-          `${destination}, and brought again`
-        : `the last publish to ${destination} did not come to its end`
+          `${destination}, and copied again`
+        : `the last publish to ${destination} did not finish`
     return [look(reasonAbout('published', lostFiles, at), 'look', text, `pitlake publish --verify ${destination}`)]
   })
 }
@@ -387,7 +387,7 @@ function remarks(facts: StatusFacts): Reason[] {
     'again: it cannot be verified'
   if (facts.verified.refused > 0) say('verified', facts.verified.refused, unshown, 'pitlake verify')
   if (facts.coverage.held > 0 && facts.verified.windows === 0)
-    say('verified', 0, 'nothing was verified yet', 'pitlake verify')
+    say('verified', 0, 'no stored point was verified yet', 'pitlake verify')
   return reasons
 }
 

@@ -191,8 +191,8 @@ export function clientOf({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>):
 
 const portRefusals: Readonly<Record<string, string>> = {
   EADDRINUSE: 'a port in use',
-  EADDRNOTAVAIL: 'an address of another',
-  ENOTFOUND: 'a name that nobody knows',
+  EADDRNOTAVAIL: 'an address of a different machine',
+  ENOTFOUND: 'an unknown host name',
   EACCES: 'a port that this user may not take',
 }
 
@@ -250,7 +250,7 @@ async function answerTo(
   if (!allow.split(', ').includes(method))
     return { ...plain(405, `${allow.replace(',', ' and')} only`), headers: { allow } }
   if (!(path !== null && linked.includes(path)) && !ownSites.includes(headers['sec-fetch-site'] ?? 'none'))
-    return plain(403, 'refused: a page of another site asks (Sec-Fetch-Site)')
+    return plain(403, 'refused: the request comes from a page of a different site (Sec-Fetch-Site)')
   const show = path !== null && Object.hasOwn(shows, path) ? shows[path] : undefined
   if (show === undefined) return plain(404, `nothing here; ${Object.keys(shows).join(', ')}`)
   try {

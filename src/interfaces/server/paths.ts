@@ -58,7 +58,7 @@ const explainOptions = {
 const besidePanel = {
   ...knowledgeOptions,
   ...formatOption,
-  explain: { kind: 'switch', about: 'tells the SQL instead of running it' },
+  explain: { kind: 'switch', about: 'returns the SQL instead of running it' },
 } as const satisfies Options
 
 /**

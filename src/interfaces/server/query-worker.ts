@@ -127,7 +127,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     }
     throw new LakeError('busy', {
       subject: `the query was begun ${mostLost} times, and each time another's ended the process`,
-      next: 'ask again',
+      next: 'send it again',
     })
   }
 
@@ -229,7 +229,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     pending.begun = true
     if (pending.over !== undefined) return this.#watch(worker, pending)
     const { seconds, told } = this.#limit
-    const next = 'ask for less at once, or start it with a longer --timeout'
+    const next = 'query less data at once, or start it with a longer --timeout'
     void this.#after(seconds * 1000, pending, () =>
       this.#cancel(
         worker,
@@ -291,6 +291,6 @@ const cancelled = (): LakeError => new LakeError('stopped', { subject: 'the quer
 function culprit({ why }: Loss): LakeError {
   return new LakeError('incomplete', {
     subject: `the query ended two processes, the second one alone: ${why}`,
-    next: 'ask for less at once, or start it with a larger --memory',
+    next: 'query less data at once, or start it with a larger --memory',
   })
 }

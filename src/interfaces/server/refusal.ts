@@ -30,7 +30,7 @@ export function reportedRefusal(error: unknown): ToldRefusal {
     return refusalIn(
       new LakeError('incomplete', {
         subject: 'no room is left on the disk for the answer',
-        next: 'ask for less at once, or make room',
+        next: 'query less data at once, or make room',
       }),
     )
   const isRaw = error instanceof Error && !(error instanceof LakeError) && ofEngine.test(error.message)

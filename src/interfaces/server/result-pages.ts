@@ -87,7 +87,7 @@ export class Pages implements Disposable {
     const [id = '', page = ''] = cursor.split('.')
     const open = this.#open.get(id)
     const wrong = (expected: string, got: string) =>
-      usage('cursor', { expected, got, next: 'ask again without a cursor' })
+      usage('cursor', { expected, got, next: 'send the query again without a cursor' })
     if (open === undefined) throw wrong('one of an answer that is still open', 'one that is over or unknown')
     if (open.question !== JSON.stringify(question)) throw wrong('the question that it came with', 'another one')
     if (page !== String(open.page)) throw wrong('the one that came last', 'one that was used')

@@ -36,7 +36,7 @@ const paging = {
     kind: 'text',
     about: 'that of the page before, with the same arguments: goes on in the same version of the lake',
   },
-  show_sql: { kind: 'switch', about: 'tells the SQL that ran, too' },
+  show_sql: { kind: 'switch', about: 'also returns the SQL that ran' },
 } as const satisfies Options
 /** Options with a mandatory `as_of`: the answer contains only what was knowable at it. */
 const timedOptions = { ...knowledgeOptions, as_of: { ...knowledgeOptions.as_of, required: true } } as const
@@ -148,7 +148,7 @@ function panelTool(page: AskPage): Tool {
 export const lookaheadOptions = {
   ...sqlOption,
   ts: { kind: 'text', about: 'the column with the instant of each row (ts)' },
-  labels: { kind: 'list', about: 'columns that may look ahead: what a model is to learn' },
+  labels: { kind: 'list', about: 'columns that may look ahead, such as the return that a model learns' },
   cutoffs: { kind: 'count', most: 200, about: 'number of runs in which a part of the future is hidden (20)' },
   show_sql: paging.show_sql,
 } as const satisfies Options

@@ -365,7 +365,7 @@ export function isUnreleased(layout: unknown): boolean {
 
 /** Advice for a lake or a file of a layout that only unreleased programs wrote. */
 export const remakeHint =
-  'made by an unreleased version of pitlake: make it anew in an empty folder (pitlake fetch --data FOLDER)'
+  'made by an unreleased version of pitlake: fetch the data again into an empty folder (pitlake fetch --data FOLDER)'
 
 /** Builds the error about a file that has changed since it was written. */
 export function damagedDocument(name: string, got: string, cause?: unknown): LakeError {

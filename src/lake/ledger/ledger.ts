@@ -332,7 +332,7 @@ export class Ledger implements Index {
     await onJournal(this.root, async ({ entries }) => {
       if (head.version === 0 || !entries.includes(head.version)) return
       const { digest } = await readEntry(this.root, head.version)
-      if (digest !== head.digest) throw damagedIndexError('does not belong to the journal beside it')
+      if (digest !== head.digest) throw damagedIndexError('does not belong to the journal of this lake')
     })
   }
 

@@ -140,8 +140,8 @@ export function explain(error: unknown, doing: string, path: string): unknown {
 function lockedError(path: string, cause: unknown): LakeError {
   return new LakeError('busy', {
     subject: `${path} is locked`,
-    expected: 'that nobody holds it for a minute',
-    got: 'another program at work on it: SQLite does not say which (fuser or lsof does)',
+    expected: 'an unlocked file within a minute',
+    got: 'a different program that uses it (fuser or lsof shows which)',
     next: 'wait until it has ended, then run the same command again',
     cause,
   })

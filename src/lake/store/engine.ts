@@ -188,13 +188,13 @@ export class Engine {
    */
   async ask<T extends Row = Row>(sql: string, parameters?: Parameters): Promise<T[]> {
     const statements = await this.#connection.extractStatements(sql)
-    if (statements.count !== 1) throw new RangeError(`one SELECT was to be asked, not ${statements.count} statements`)
+    if (statements.count !== 1) throw new RangeError(`expected one SELECT, got ${statements.count} statements`)
     const beganTransaction = await this.#begin('BEGIN TRANSACTION READ ONLY')
     try {
       const statement = await statements.prepare(0)
       try {
         if (statement.statementType !== StatementType.SELECT)
-          throw new RangeError(`one SELECT was to be asked, not ${StatementType[statement.statementType]}`)
+          throw new RangeError(`expected one SELECT, got ${StatementType[statement.statementType]}`)
         const [values] = bindAll(parameters, bound)
         if (values !== undefined) statement.bind(values)
         return rowsOf<T>(await statement.runAndReadAll())

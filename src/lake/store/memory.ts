@@ -78,7 +78,7 @@ export function tooLarge(cause: unknown, doing: string, option = '--memory'): La
   const raise = lack === 'disk' ? 'leave it more of the disk' : `raise it: ${option} ${sizeText(2 * keptMemory())}`
   return new LakeError('incomplete', {
     subject: `${doing}: more ${lack} than it may take`,
-    next: `ask for less at once, or ${raise}`,
+    next: `query less data at once, or ${raise}`,
     cause,
   })
 }

@@ -61,7 +61,7 @@ async function requireThere(to: Destination, neededFiles: readonly StampedFile[]
     subject: `${to.uri}/${first.path}`,
     expected: `the ${first.bytes} bytes that it took`,
     got: `a list without them${more}`,
-    next: 'no reader was told of them; look at that storage, then run the same command again',
+    next: 'no reader sees them; check that storage, then run the same command again',
   })
 }
 

@@ -84,7 +84,8 @@ function judge({ files, dated, contradicts }: Overlap, byPath: ReadonlyMap<strin
   const datedAt = files.map((path) => byPath.get(path)?.datedAt ?? 0)
   const latest = Math.max(...datedAt)
   const newest = new Set(dated.filter((_, n) => datedAt[n] === latest))
-  if (newest.size > 1) return files.map((path) => ({ path, why: 'which of two datings is the newer cannot be told' }))
+  if (newest.size > 1)
+    return files.map((path) => ({ path, why: 'it is unknown which of two sets of dates is the newer one' }))
   return files
     .filter((_, n) => !newest.has(dated[n] ?? 0))
     .map((path) => ({ path, why: 'it holds an earlier dating, and until when it held is lost' }))

@@ -110,7 +110,7 @@ async function manifestsOf({ engine, root }: LostFolder, files: readonly FoundFi
        resource, base, delta, rows
      FROM ${relation('snapshots', pathsOf(root, files))} ORDER BY observed_at, resource`,
   )
-  if (rows.length === 0) throw new Refusal('no snapshot is left that tells where it began')
+  if (rows.length === 0) throw new Refusal('no snapshot is left that shows where it began')
   return rows
 }
 

@@ -172,7 +172,7 @@ export async function checkRuns(ledger: Ledger): Promise<Damage[]> {
   if (lostRuns[0] === undefined) return []
   if (await isFoldedSince(ledger.root, listed)) return await checkRuns(ledger)
   const what = `${lostRuns.length} ${lostRuns.length === 1 ? 'file of a run is' : 'files of runs are'} gone or cut`
-  const found = `${what}: only the ledger knows their requests, and what was asked again`
+  const found = `${what}: only the ledger knows their requests, and what was requested again`
   return [finding('runs_lost', `${places.runs}/${lostRuns[0]}`, found)]
 }
 

@@ -217,8 +217,8 @@ async function mendViews(ledger: Ledger, { data: root, thorough }: DoctorInput, 
     return done
   }
   const lostText =
-    of > version ? `: they were of version ${of}, which the journal lost; fetch asks for what is missing` : ''
-  return [...done, `${places.database} and ${places.script} were made anew${lostText}`]
+    of > version ? `: they were of version ${of}, which the journal lost; fetch requests what is missing` : ''
+  return [...done, `${places.database} and ${places.script} were rebuilt${lostText}`]
 }
 
 /** Adds the reason to damage that could not be repaired from registry/raw. */
@@ -285,7 +285,7 @@ async function look(input: DoctorInput, deps: DoctorDeps, judgement?: LakeJudgem
   using ledger = await openAnyhow(root, judged)
   if (judged.way !== 'newer') {
     if (judged.way === 'whole' && ledger && writable && (await differs(ledger)))
-      findings.push(finding('ledger_differs', places.ledger, 'it says something else than the journal beside it'))
+      findings.push(finding('ledger_differs', places.ledger, 'it differs from the journal of this lake'))
     findings.push(...(await checkStrays(root)))
     if (ledger) {
       files = await checkFiles(ledger, thorough)

@@ -32,7 +32,7 @@ export async function redate(root: string, catalogue: Catalogue, deps: RewriteDe
       const value = await redateAll(ledger, catalogue, deps, { run: id, made: dated })
       if (value !== null) return { value, stopped_by: null, error: null }
     }
-    throw await busy(root, 'metrics', 'this lake grows while it is dated anew')
+    throw await busy(root, 'metrics', 'this lake grows while its points get new dates')
   })
 }
 

@@ -73,7 +73,7 @@ export async function listNewEndpoints(input: ListedEndpointsInput, deps: Beside
     const rows = wantedPaths.filter(({ path }) => fresh.has(path) && !open.has(path))
     const askedPaths = catalogue.wire.metadata === null ? rows : rows.slice(0, mostPaths)
     leftPaths.push(
-      ...rows.slice(askedPaths.length).map(({ path }) => ({ path, reason: 'not asked: beyond --max-requests' })),
+      ...rows.slice(askedPaths.length).map(({ path }) => ({ path, reason: 'not requested: beyond --max-requests' })),
     )
     const limit = pLimit(settings.metrics.concurrency)
     const readings = await Promise.all(askedPaths.map((row) => limit(readEndpoint, catalogue.wire, row, beside)))
@@ -131,7 +131,7 @@ function unread(listed: ListedEndpoint, outcome: Exclude<Outcome, { kind: 'body'
   const isEnd = outcome.kind === 'stopped' || outcome.kind === 'parked' || outcome.kind === 'limited'
   if (!isEnd && outcome.kind !== 'again') return { path, reason: `its metadata are refused (${reason})` }
   const until = outcome.kind === 'parked' ? new Date(outcome.until).toISOString() : null
-  return { path, reason: `not asked: ${reason}`, stopped: { reason, next: resumeHint(until) } }
+  return { path, reason: `not requested: ${reason}`, stopped: { reason, next: resumeHint(until) } }
 }
 
 /** The parts of a row: the listing and the metadata of a path. */

@@ -237,7 +237,7 @@ function soleName(endpoint: NamelessPath, listed: readonly string[]): string | n
 
 async function askOne({ ask, base, run, wire, file }: MetadataAsking, path: string): Promise<MetadataAnswer> {
   const keys = wire.metadata
-  if (keys === null) throw new Error('metadata are not asked for')
+  if (keys === null) throw new Error('metadata are not requested')
   const id = `${run}-metadata-${path.replaceAll(/[^\w]/g, '-')}`
   const url = metadataUrl(base, keys.template, path)
   const { outcome, row } = await ask({ id, url, file: file(`${id}.json`), bucket: 'metadata' }, { credits: 0 })

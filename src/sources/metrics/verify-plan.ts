@@ -15,7 +15,7 @@ import { intersect, minus, type Window } from '../../base/windows.ts'
 import { blockedFor } from './unmapped.ts'
 import { isCompared } from './verify-findings.ts'
 import { refusals } from '../../lake/ledger/violations.ts'
-import { formatCount } from '../../base/figures.ts'
+import { formatCount, several } from '../../base/figures.ts'
 
 /** The part of the stored data to request again; null for all. */
 export interface VerifyScope {
@@ -93,12 +93,12 @@ export function chooseWindows(ledger: Ledger, choice: Choice): ChosenWindows {
   const series = new Set(asks.map((ask) => ask.series.id)).size
   const totals = totalsOf(series, asks.length, asks, settings.metrics)
   const before = done === 0 ? '' : `, ${formatCount(done)} done before the last run ended`
-  const limit = budget === null ? 'no budget (--all)' : `a budget of ${formatCount(budget)} credits`
+  const limit = budget === null ? 'no limit (--all)' : `a budget of ${formatCount(budget)} credits`
   const waiting = refusedCandidates.length - probes.length
   const notes = [
-    `requests ${formatCount(asks.length)} of ${formatCount(windows)} windows of ${endpoints} endpoints again ` +
-      `within ${limit}${before}`,
-    ...(waiting > 0 ? [`${formatCount(waiting)} windows without a usable answer wait for their turn`] : []),
+    `requests ${formatCount(asks.length)} of ${several(windows, 'window')} of ${several(endpoints, 'endpoint')} ` +
+      `again, with ${limit}${before}`,
+    ...(waiting > 0 ? [`${formatCount(waiting)} windows without a usable answer are left for a later run`] : []),
     ...[...left].map(([why, seriesCount]) => `${formatCount(seriesCount)} series are left out: ${why}`),
   ]
   return { plan: { asks, blocked: [], totals, notes }, windows, refused: new Set(probes) }

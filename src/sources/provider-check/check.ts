@@ -88,7 +88,7 @@ function endOf(api: Api, ended: Outcome | null): LakeError | null {
   }
   const [kind, subject, next] = ends[ended.kind] ?? [
     'stopped',
-    `${name} was not asked to the end`,
+    `${name} was not read to the end`,
     'run the same command again later',
   ]
   return new LakeError(kind, { subject, got, next })

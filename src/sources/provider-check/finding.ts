@@ -23,7 +23,7 @@ export const holds = (evidence: string): Assessment => ({ verdict: 'holds', evid
 
 /** Builds the assessment that the assumption does not hold; without `yaml` no setting helps. */
 export function speaksAgainst(evidence: string, yaml: Yaml | null = null): Assessment {
-  return { verdict: 'contradicted', evidence: yaml === null ? `${evidence}; cannot be adapted` : evidence, yaml }
+  return { verdict: 'contradicted', evidence: yaml === null ? `${evidence}; no setting can adapt it` : evidence, yaml }
 }
 
 /** Builds the assessment that the answers show nothing of the assumption, with the reason. */

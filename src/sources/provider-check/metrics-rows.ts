@@ -35,7 +35,7 @@ export const metricsJudges: Judges<MetricsSeen> = {
         : speaksAgainst(evidence, { metrics: { week_start: first } })
     }),
   'metadata of a path': metadataHold,
-  'statistics of the lag': () => unknown('only `pitlake watch` asks for them, and does without'),
+  'statistics of the lag': () => unknown('only `pitlake watch` requests them, and it works without them'),
   'since, until': windowHolds,
   'interval omitted': () => unknown('it is always sent'),
   'publication lag': lagHolds,
@@ -44,12 +44,12 @@ export const metricsJudges: Judges<MetricsSeen> = {
   'start of history': ({ metadata, wire }) => {
     const read = metadata?.bytes && wire.metadata ? readMetadata(text(metadata), wire.metadata) : null
     const { min = null } = read ?? {}
-    return min === null ? unknown('no metadata tell it') : holds(`the metadata say ${formatDate(min)}`)
+    return min === null ? unknown('no metadata contain it') : holds(`the metadata say ${formatDate(min)}`)
   },
   'longest range': () => unknown('only a long request shows it: pitlake fetch halves what is refused'),
   cost: ({ days }) => {
     const costHeaders = Object.entries(days?.headers ?? {}).filter(([name]) => /credit|cost/.test(name))
-    return unknown(costHeaders.length === 0 ? 'no answer says what it cost' : `headers say ${named(costHeaders)}`)
+    return unknown(costHeaders.length === 0 ? 'no answer contains its cost' : `headers say ${named(costHeaders)}`)
   },
   rate: (seen) => rateHolds(ofPoints(seen), seen.settings.requestsPerMinute),
   'names that stand for real ones': ({ nameless: { ambiguous, unlisted, paths, exchanges } }) => {
@@ -64,7 +64,7 @@ export const metricsJudges: Judges<MetricsSeen> = {
   },
   'extra selectors (quote currency, period)': ({ metadata, wire, asset, keys }) => {
     const lists = listsIn(metadata?.body, wire, asset)?.lists
-    if (lists === undefined) return unknown('no metadata tell them')
+    if (lists === undefined) return unknown('no metadata contain them')
     const more = Object.keys(lists).filter((name) => !Object.values(keys).includes(name))
     return holds(more.length === 0 ? 'the metadata name none' : `the metadata name ${more.join(', ')}`)
   },
@@ -91,8 +91,8 @@ export const metricsJudges: Judges<MetricsSeen> = {
         .filter((name) => typeof name === 'string')
       const ownNames = [asset, ...endpoint.path.split('/'), endpoint.path].map((name) => name.toLowerCase())
       const otherName = named.find((name) => !ownNames.includes(name.toLowerCase()))
-      if (otherName !== undefined) return speaksAgainst(`a point says ${otherName}: its body is put aside`)
-      return named.length === 0 ? unknown('no point says either') : holds('points say what was asked')
+      if (otherName !== undefined) return speaksAgainst(`a point says ${otherName}: its body goes into quarantine`)
+      return named.length === 0 ? unknown('no point contains either') : holds('points contain what was requested')
     }),
   'integers beyond 2^53': ({ days, hours }) => {
     const bodies = [days, hours].flatMap((heard) => (heard?.bytes ? [text(heard)] : []))
@@ -234,7 +234,7 @@ function lagHolds({ days, endpoint, settings }: MetricsSeen): Assessment {
     const lag: Yaml = { lag: `${Math.ceil((most * 1.5) / 600) * 10}m` }
     return settings.availability[endpoint.path] === undefined
       ? speaksAgainst(evidence, { metrics: { availability: { [endpoint.path]: lag } } })
-      : unknown(`${evidence}, which the configuration says itself`)
+      : unknown(`${evidence}, which the configuration states`)
   })
 }
 
@@ -246,15 +246,15 @@ export function rateHolds(heardAnswers: readonly HeardAnswer[], perMinute: numbe
   const odd = Object.entries(heardAnswers[0]?.headers ?? {}).filter(([name]) =>
     /limit|quota|remaining|throttle|allowed/.test(name),
   )
-  if (odd.length === 0) return unknown(`no header tells; ${perMinute} a minute are asked`)
+  if (odd.length === 0) return unknown(`no header reports a limit; pitlake sends ${perMinute} a minute`)
   const [most] = odd
     .map(([, value]) => Number(/^\d{1,7}/.exec(value)?.[0]))
     .filter((n) => n > 0)
     .toSorted((a, b) => b - a)
-  const evidence = `headers that nobody reads: ${named(odd)}`
+  const evidence = `headers that pitlake cannot read: ${named(odd)}`
   if (most === undefined) return speaksAgainst(evidence)
   return most >= perMinute
-    ? holds(`${evidence}; ${perMinute} a minute are asked`)
+    ? holds(`${evidence}; pitlake sends ${perMinute} a minute`)
     : speaksAgainst(evidence, { metrics: { requests_per_minute: most } })
 }
 
@@ -266,7 +266,7 @@ export function resetHolds(heardAnswers: readonly HeardAnswer[]): Assessment {
     const wait = resetMs ?? retryAfterMs
     if (found !== undefined)
       return wait === null
-        ? speaksAgainst(`nobody reads ${named([found])}`)
+        ? speaksAgainst(`pitlake cannot read ${named([found])}`)
         : holds(`${named([found])} is in ${Math.round(wait / 1000)} s`)
   }
   return unknown('no answer carries one')
@@ -346,7 +346,7 @@ function assetsHold(assets: HeardAnswer | null): Assessment {
   if (assets.outcome.kind !== 'body')
     return assets.outcome.kind === 'gone' ? holds('there is none (404): name the assets') : unknown(whyNot(assets))
   const read = readAssets(text(assets))
-  if (read === null) return speaksAgainst("nobody reads it: name the assets instead of '*'")
+  if (read === null) return speaksAgainst("pitlake cannot read it: name the assets instead of '*'")
   const rows: unknown = Array.isArray(assets.body) ? assets.body[0] : null
   const form =
     rows === null

@@ -244,7 +244,7 @@ export const registryJudges: Judges<RegistrySeen> = {
       const yaml = yamlOf(pageKeys(body), registry.resources)
       if (typeof body['has_more'] !== 'boolean')
         return speaksAgainst(`a page with ${Object.keys(body).join(', ')}, without \`has_more\``, yaml)
-      if (body['has_more']) return unknown('the feed goes on: its tail was not reached')
+      if (body['has_more']) return unknown('the feed continues: its end was not reached')
       const cursor = body['next_cursor']
       if (cursor === undefined && Object.keys(body).some((key) => /cursor|next/i.test(key)))
         return speaksAgainst(
@@ -267,7 +267,7 @@ export const registryJudges: Judges<RegistrySeen> = {
         `${[...types.keys()].join(', ')}${odd.length === 0 ? '' : `; not known, kept raw: ${odd.join(', ')}`}`,
       )
     }),
-  'when an event is known': () => unknown('no answer can tell: it is the poll that counts'),
+  'when an event is known': () => unknown('no answer shows it: the time of the poll counts'),
   'body of an error': (seen) => errorsHold(answers(seen)),
   limits: (seen) => {
     const heard = answers(seen)
@@ -275,7 +275,7 @@ export const registryJudges: Judges<RegistrySeen> = {
     const reset = resetHolds(heard)
     if (reset.verdict === 'contradicted') return reset
     const signs = heard.map(({ headers, at }) => readLimits(headers, at * 1000)).find(({ limit }) => limit !== null)
-    if (signs === undefined) return unknown('no header tells them; a refusal does')
+    if (signs === undefined) return unknown('no header reports them; a refusal does')
     const daily = signs.dailyRemaining === null ? '' : `, ${signs.dailyRemaining} left of the day`
     return holds(`headers say ${signs.limit} in their window${daily}`)
   },

@@ -164,7 +164,7 @@ function refuseUnusable(outcome: Outcome): void {
     })
   if (outcome.kind === 'stopped' || outcome.kind === 'parked' || outcome.kind === 'limited')
     throw new LakeError('stopped', {
-      subject: 'the provider was not asked to the end',
+      subject: 'the provider was not read to the end',
       got,
       next: 'run the same command again later',
     })

@@ -56,15 +56,18 @@ export function meaningOf(
     if (again === null || same === undefined)
       return { meaning: null, evidence: `${aged}: an end, or a day that is not over` }
     if (JSON.stringify(same) !== JSON.stringify(last))
-      return { meaning: null, evidence: `${aged} and moves: days that are not over are shown, and nothing else tells` }
+      return {
+        meaning: null,
+        evidence: `${aged} and moves: unfinished days are returned, and nothing else shows the meaning`,
+      }
     return {
       meaning: 'interval_end',
-      evidence: `${aged} and stands still: what it describes is over, so \`t\` is the end`,
+      evidence: `${aged} and does not change: its interval has ended, so \`t\` is the end`,
     }
   }
   if (age < day + latest || age >= 2 * day + latest)
-    return { meaning: null, evidence: `${aged}, which fits both; an hour after midnight UTC it may tell` }
-  return { meaning: 'interval_start', evidence: `${aged}; were \`t\` the end, a newer one would be there` }
+    return { meaning: null, evidence: `${aged}, which fits both; run it an hour after midnight UTC to find out` }
+  return { meaning: 'interval_start', evidence: `${aged}; if \`t\` were the end, a newer point would exist` }
 }
 
 function byComputed(deltas: readonly number[]): TimestampMeaning {

@@ -40,7 +40,7 @@ interface CertifyInput {
   readonly result: string
   readonly key: NoteKey
   /** A query over the rows of the result, the table `result`. */
-  readonly figure?: string | undefined
+  readonly statistic?: string | undefined
   /** Heads that were kept elsewhere: the certificate leads from them to its head. */
   readonly since: readonly KeptHead[]
   readonly deps: CommitDeps
@@ -84,7 +84,7 @@ export interface Certificate {
   }
   readonly result: CertifiedResult
   /** A query of one row over the result, and its values as text; null if none was requested. */
-  readonly figure: { readonly sql: string; readonly values: Row } | null
+  readonly statistic: { readonly sql: string; readonly values: Row } | null
   readonly verdict: CertifiedVerdict & { readonly basis: Readonly<Record<string, number>> }
   /** Verdict of the stress for a stamped statistic; null for the rows of a query. */
   readonly stress: Json
@@ -164,7 +164,7 @@ interface CertifiedResult extends ResultDigests {
 
 /** Look-ahead verdict of a certified query. */
 interface CertifiedVerdict {
-  /** `proved`, `tested`, `not proved`, `not asked`, or the verdict of the trials. */
+  /** `proved`, `tested`, `not proved`, `no plan`, or the verdict of the trials. */
   readonly verdict: string
   /** Number of cut-offs at which the query ran; 0 if only its plan was read. */
   readonly tested: number
@@ -191,7 +191,7 @@ export async function certify({
   result,
   key,
   deps,
-  figure,
+  statistic,
   since,
   trials,
 }: CertifyInput): Promise<SignedCertificate> {
@@ -254,7 +254,7 @@ export async function certify({
       variables: (detail as { readonly variables?: Json }).variables ?? {},
     },
     views: { script: note.script, catalogue: note.catalogue, text: await viewsOf(session, root, note) },
-    ...(await resultOf(result, { file_sha256: digest, rows_sha256: note.result, rows: note.rows }, figure)),
+    ...(await resultOf(result, { file_sha256: digest, rows_sha256: note.result, rows: note.rows }, statistic)),
     verdict: { ...(await verdictOf(session, single, await trials?.(note))), basis: await basisOf(session, reads) },
     stress: note.stress === undefined ? null : ((detail as { readonly verdict?: Json }).verdict ?? null),
     assumes: note.assumes ?? [],
@@ -325,7 +325,7 @@ async function verdictOf(
   tried: LookaheadProof | undefined,
 ): Promise<CertifiedVerdict> {
   const found = tried ?? (sql === undefined ? undefined : await argueFromPlan(session, { sql, ts: 'ts', labels: [] }))
-  const untried = found === undefined ? 'not asked' : 'not proved'
+  const untried = found === undefined ? 'no plan' : 'not proved'
   const verdict = found?.proved ? 'proved' : tried?.verdict === 'clean' ? 'tested' : (tried?.verdict ?? untried)
   return { verdict, tested: tried?.cutoffs ?? 0, reasons: found?.chain ?? [], unproved: found?.unproved ?? null }
 }
@@ -346,18 +346,18 @@ async function resultOf(
   path: string,
   digests: ResultDigests,
   sql: string | undefined,
-): Promise<Pick<Certificate, 'result' | 'figure'>> {
+): Promise<Pick<Certificate, 'result' | 'statistic'>> {
   using engine = await Engine.open(':memory:', { threads: 1 })
   await engine.run(`CREATE TEMP TABLE result AS FROM ${parquet([path])}`)
   await engine.run('SET enable_external_access = false')
   const result = { ...digests, columns: await columnsOf(engine, 'result') }
-  if (sql === undefined) return { result, figure: null }
+  if (sql === undefined) return { result, statistic: null }
   const why = await otherRead(engine, sql)
   if (why !== undefined)
-    throw usage('--figure', { expected: 'one SELECT that reads the table result and nothing else', got: why })
+    throw usage('--statistic', { expected: 'one SELECT that reads the table result and nothing else', got: why })
   const [values, ...more] = await engine.rows(`SELECT CAST(COLUMNS(*) AS VARCHAR) FROM (${sql}\n)`)
-  if (values !== undefined && more.length === 0) return { result, figure: { sql, values } }
-  throw usage('--figure', { expected: 'a query with one row over the table result', got: `${more.length} rows` })
+  if (values !== undefined && more.length === 0) return { result, statistic: { sql, values } }
+  throw usage('--statistic', { expected: 'a query with one row over the table result', got: `${more.length} rows` })
 }
 
 /**

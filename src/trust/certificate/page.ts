@@ -12,14 +12,14 @@ td,pre,li{overflow-wrap:anywhere}.verdict{font-size:1.25rem}@media(max-width:40r
  * vouches.
  */
 export function certificatePage(certificate: Certificate): string {
-  const { query, knowledge, views, result, verdict, leaf, live, figure, preregistered, made_by, head } = certificate
+  const { query, knowledge, views, result, verdict, leaf, live, statistic, preregistered, made_by, head } = certificate
   const rows = {
     'Asked at version': `${knowledge.version}, as of ${knowledge.as_of ?? 'the instant of each row'}`,
     'Version committed': formatMicros(leaf.committed_at),
     Stamped: formatMicros(knowledge.stamped_at),
     Variables: JSON.stringify(query.variables),
     Result: JSON.stringify(result),
-    Figure: JSON.stringify(figure),
+    Statistic: JSON.stringify(statistic),
     'Views used': Object.keys(views.text).join(', '),
     'Files read': Object.entries(live.lists)
       .map(([name, files]) => `${name} (${files.length})`)

@@ -11,16 +11,16 @@ export function leakSentence({ as_of, row, column, full, truncated, future }: Lo
   const at = `on ${quoteValue(ts)}${about === '' ? '' : ` (${about})`}`
   const otherwise = otherwises[future](quoteValue(as_of))
   if (column !== null)
-    return `${at} the query gives ${column} ${quoteValue(full)}; ${otherwise}, ${quoteValue(truncated)}`
+    return `${at} the query gives ${column} ${quoteValue(full)}; ${otherwise} it gives ${quoteValue(truncated)}`
   return full === null
-    ? `${at} there is no row; ${otherwise}, there is one`
-    : `${at} there is a row; ${otherwise}, there is none`
+    ? `${at} there is no row; ${otherwise} there is one`
+    : `${at} there is a row; ${otherwise} there is none`
 }
 
 const otherwises: Readonly<Record<FutureKind, (at: string) => string>> = {
-  cut: (at) => `knowing only what was known at ${at}`,
-  'other values': () => 'had something else come later',
-  'other points': () => 'had something else come later',
+  cut: (at) => `with only the data known at ${at}`,
+  'other values': () => 'with different later data',
+  'other points': () => 'with different later data',
   calendar: (at) => `with no decisions after ${at}`,
 }
 

@@ -37,7 +37,7 @@ import {
 } from './stamped-rows.ts'
 import type { Stressed } from './stress.ts'
 import type { StressRating } from './stress-verdict.ts'
-import { type StressRequest, tryFigure, tryFigureAgain } from './stress-stamp.ts'
+import { type StressRequest, tryStatistic, tryStatisticAgain } from './stress-stamp.ts'
 import { refuseOthers } from '../../query/changed-files.ts'
 
 /** A query to stamp, and where its result goes. */
@@ -101,7 +101,7 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
     await refuseOthers(ledger, undefined, source.version)
     using session = await openQuery(root, pinnedOptions(source))
     const sessionInput = { ...run, folder: root }
-    const tried = input.stress && (await tryFigure(ledger, source, input.stress, sessionInput))
+    const tried = input.stress && (await tryStatistic(ledger, source, input.stress, sessionInput))
     const stampedRows = await runStamped(session, tried?.rows ?? query, sessionInput)
     const single = scriptAsSelect(query)?.sql
     const assumes = await assumedBy(session, tried ? undefined : single, keptRows.own)
@@ -281,7 +281,7 @@ export async function replay(
   const { session: opened, again } = await unlessForgotten(ledger, note.version, path, async () => {
     const session = await openQuery(root, pinnedOptions(source))
     return await closing(session, async () => {
-      const tried = note.stress && (await tryFigureAgain(source, note.stress, sessionInput))
+      const tried = note.stress && (await tryStatisticAgain(source, note.stress, sessionInput))
       return { session, again: await runStamped(session, tried ?? source.query, sessionInput) }
     })
   })

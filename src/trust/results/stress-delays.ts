@@ -33,7 +33,7 @@ export interface DecidedColumns {
 /** Delays that a query must withstand under stress. */
 export interface DelaySpec extends DecidedColumns {
   /** SQL of one number over the table `result`, which contains the rows of the query. */
-  readonly figure: string
+  readonly statistic: string
   /** How much later points become known: seconds, and `p50`, `p95`, `p99`, `max` of the observed lags. */
   readonly lags: readonly (number | Quantile)[]
   /** How much more time you need to act, in seconds. */

@@ -14,7 +14,7 @@ export interface StressRequest extends StressInput {
 }
 
 /** A statistic that was tried under stress. */
-export interface FigureTrial {
+export interface StatisticTrial {
   readonly outcome: Stressed
   /** SELECT of the outcome's rows. */
   readonly rows: string
@@ -23,27 +23,27 @@ export interface FigureTrial {
 }
 
 /** Tests a statistic over a pinned version: the outcome, its rows as SQL, and what is needed to test it once more. */
-export async function tryFigure(
+export async function tryStatistic(
   ledger: Ledger,
   pinned: PinnedQuery,
   { vintages, ...input }: StressRequest,
   run: RunDeps,
-): Promise<FigureTrial> {
+): Promise<StatisticTrial> {
   const source = withVintages(ledger, pinned, vintages)
   let reportedLags: readonly SeenLags[] = []
   const seen = async (metrics: readonly string[]): Promise<readonly SeenLags[]> =>
     (reportedLags = await input.seen(metrics))
   const outcome = await stress(source, { ...input, seen }, run)
-  const { figure, lags, latencies, within, ts, labels } = input
+  const { statistic, lags, latencies, within, ts, labels } = input
   return {
     outcome,
     rows: rowsSql(outcome),
-    again: { figure, lags, latencies, within, ts, labels, seen: reportedLags, vintages: source.vintages },
+    again: { statistic, lags, latencies, within, ts, labels, seen: reportedLags, vintages: source.vintages },
   }
 }
 
 /** Builds the SQL of the rows of a stamped outcome, tried once more. */
-export async function tryFigureAgain(
+export async function tryStatisticAgain(
   source: PinnedQuery,
   { seen, vintages, ...input }: StressAgain,
   run: RunDeps,
@@ -58,7 +58,7 @@ const types = {
   name: 'VARCHAR',
   rows: 'BIGINT',
   changed: 'BIGINT',
-  figure: 'DOUBLE',
+  statistic: 'DOUBLE',
   moved: 'DOUBLE',
   falls: 'BOOLEAN',
   share: 'DOUBLE',
@@ -70,12 +70,12 @@ type StampedRun = Readonly<Partial<Record<keyof typeof types, string | number | 
 /**
  * Builds the SQL of an outcome as rows: the lake as it is, each run, each metric alone, and the verdict, in this order.
  */
-function rowsSql({ verdict, figure, rows, runs, metrics, bears_seconds: borne }: Stressed): string {
+function rowsSql({ verdict, statistic, rows, runs, metrics, bears_seconds: borne }: Stressed): string {
   const stampedRuns: StampedRun[] = [
-    { kind: 'as it is', rows, figure },
+    { kind: 'as it is', rows, statistic },
     ...runs,
     ...metrics.map(({ metric: name, ...share }) => ({ kind: 'metric', name, ...share })),
-    { kind: 'bears', name: 'seconds', figure: borne },
+    { kind: 'bears', name: 'seconds', statistic: borne },
     { kind: 'verdict', name: verdict },
   ]
   const cell = (value: StampedRun[keyof StampedRun], type: string): string =>

@@ -15,7 +15,7 @@ export interface StressRun {
   /** Rows that the compared run does not have. */
   readonly changed: number
   /** The statistic; null if it is not a number. */
-  readonly figure: number | null
+  readonly statistic: number | null
   /** The statistic that it is compared with; null if it is not a number. */
   readonly before: number | null
   /** Relative change of the statistic; null if it is not known. */
@@ -29,7 +29,7 @@ export interface MetricShare {
   /** Path of the metric. */
   readonly metric: string
   /** Statistic under the delay; null if it is not a number. */
-  readonly figure: number | null
+  readonly statistic: number | null
   /** Relative change of the statistic; null if it is not known. */
   readonly moved: number | null
   /** Share of this metric in the sum of the changes of all metrics, each delayed alone. */
@@ -56,16 +56,16 @@ export const stressWords: Readonly<Record<StressRating, string>> = {
 }
 
 /** Computes the share of itself by which a statistic moved. */
-export function movedShare(figure: number | null, before: number | null): number | null {
-  if (figure === null || before === null) return null
-  if (figure === before) return 0
-  return before === 0 ? null : (figure - before) / Math.abs(before)
+export function movedShare(statistic: number | null, before: number | null): number | null {
+  if (statistic === null || before === null) return null
+  if (statistic === before) return 0
+  return before === 0 ? null : (statistic - before) / Math.abs(before)
 }
 
 /** Whether a statistic moved, up or down, by more than a part of itself; one that is no number any more did. */
-export function isFallen(figure: number | null, before: number | null, within: number): boolean {
-  if (figure === null || before === null) return figure !== before
-  return Math.abs(figure - before) > within * Math.abs(before)
+export function isFallen(statistic: number | null, before: number | null, within: number): boolean {
+  if (statistic === null || before === null) return statistic !== before
+  return Math.abs(statistic - before) > within * Math.abs(before)
 }
 
 /**
@@ -73,20 +73,23 @@ export function isFallen(figure: number | null, before: number | null, within: n
  */
 export function stressVerdict(
   runs: readonly StressRun[],
-  figure: number,
+  statistic: number,
   borne: number | null,
   shares: readonly MetricShare[],
 ): StressVerdict {
   const fallen = runs.find(({ kind, falls }) => falls && kind !== 'version')
   if (fallen === undefined) return { verdict: 'holds', reason: null }
-  const fallenFigure = fallen.figure === null ? 'nothing' : briefFigure(fallen.figure)
+  const fallenStatistic = fallen.statistic === null ? 'nothing' : briefFigure(fallen.statistic)
   const [first] = shares
   const lag = borne === null ? [] : [borne === 0 ? 'less than a minute' : formatDuration(borne)]
-  const whose = first === undefined || first.share === 0 ? [] : [first.metric]
-  const lives = lag.length + whose.length === 0 ? '' : `; it lives on ${[...lag, ...whose].join(' of ')}`
+  const limits = [
+    ...lag.map((safe) => `survives a delay of ${safe}`),
+    ...(first === undefined || first.share === 0 ? [] : [`depends most on ${first.metric}`]),
+  ]
+  const lives = limits.length === 0 ? '' : `; it ${limits.join(' and ')}`
   return {
     verdict: 'falls',
-    reason: `the figure goes from ${briefFigure(figure)} to ${fallenFigure} ${describeRun(fallen)}${lives}`,
+    reason: `the statistic goes from ${briefFigure(statistic)} to ${fallenStatistic} ${describeRun(fallen)}${lives}`,
   }
 }
 

@@ -50,7 +50,7 @@ export interface StressInput extends DelaySpec {
 /** Document of `stress`: the statistic, each run, and the verdict. */
 export interface Stressed extends StressVerdict {
   /** Statistic on the lake as it is; null if it is not a number. */
-  readonly figure: number | null
+  readonly statistic: number | null
   /** Rows of the result. */
   readonly rows: number
   /** Each run with a delay, or at an earlier version. */
@@ -77,10 +77,10 @@ interface Conditions {
 }
 
 /** A run of the query and its statistic; its session stays open until it is disposed of. */
-interface FigureRun extends Disposable {
+interface StatisticRun extends Disposable {
   readonly session: Engine
   /** The statistic; null if it is not a number. */
-  readonly figure: number | null
+  readonly statistic: number | null
   /** Number of rows of the query. */
   readonly rows: number
 }
@@ -99,13 +99,16 @@ const mostMetrics = 24
 export async function stress(source: StressSource, input: StressInput, run: RunDeps): Promise<Stressed> {
   const trial: Trial = { source, input, run, done: 0 }
   using base = await runUnder(trial, {})
-  const baseFacts = { figure: base.figure, rows: base.rows }
+  const baseFacts = { statistic: base.statistic, rows: base.rows }
   const undecided = (reason: string): Stressed => ({ verdict: 'undecided', reason, ...baseFacts, ...none, notes: [] })
-  if (base.figure === null) return undecided('the figure is no number on the lake as it is')
-  const file = await fileReadIn(base.session, [source.query, input.figure, `SELECT (${input.figure}\n)`].join(';\n'))
+  if (base.statistic === null) return undecided('the statistic is not a number on the lake as it is')
+  const file = await fileReadIn(
+    base.session,
+    [source.query, input.statistic, `SELECT (${input.statistic}\n)`].join(';\n'),
+  )
   if (file !== undefined) return undecided(`it reads files directly (${file}), which nothing delays; read the views`)
   const control = await compareRuns(trial, base.session, { delay: unchanged })
-  if (control.changed > 0 || control.figure !== base.figure)
+  if (control.changed > 0 || control.statistic !== base.statistic)
     return undecided('two runs on the same lake differ: it is not deterministic')
   const ahead = await judgeLookahead(source, input, run)
   if (ahead.verdict === 'leak') return { verdict: 'leak', reason: leakReason(ahead), ...baseFacts, ...none, notes: [] }
@@ -126,7 +129,7 @@ export async function stress(source: StressSource, input: StressInput, run: RunD
   if (worst !== undefined && read.length > mostMetrics)
     notes.push(`the query names no metric, and there are ${read.length}: none was tried alone`)
   return {
-    ...stressVerdict(runs, base.figure, borne, shares),
+    ...stressVerdict(runs, base.statistic, borne, shares),
     ...baseFacts,
     runs,
     delay: shares.length > 0 && worst !== undefined ? { kind: worst.kind, name: worst.name } : null,
@@ -194,7 +197,7 @@ async function allMetrics(session: Engine): Promise<string[]> {
  * Runs the query and its statistic under conditions; what its script makes lives and ends with the session, which is
  * open.
  */
-async function runUnder(trial: Trial, { delay, metrics, asOf, observedAsOf }: Conditions): Promise<FigureRun> {
+async function runUnder(trial: Trial, { delay, metrics, asOf, observedAsOf }: Conditions): Promise<StatisticRun> {
   const { source, input, run } = trial
   const clocks = {
     ...(asOf !== undefined && { as_of: asOf }),
@@ -207,10 +210,10 @@ async function runUnder(trial: Trial, { delay, metrics, asOf, observedAsOf }: Co
     : openAltered(root, delayedPoints(delay, metrics), options))
   return closing(session, async () => {
     const rows = await keepRows(session, query, run)
-    const figure = await figureOf(session, input.figure, run)
+    const statistic = await statisticOf(session, input.statistic, run)
     trial.done++
     input.onRun?.(trial.done)
-    return { session, figure, rows, [Symbol.dispose]: () => session.close() }
+    return { session, statistic, rows, [Symbol.dispose]: () => session.close() }
   })
 }
 
@@ -219,28 +222,28 @@ async function compareRuns(
   trial: Trial,
   base: Engine,
   conditions: Conditions,
-): Promise<Pick<StressRun, 'figure' | 'rows' | 'changed'>> {
+): Promise<Pick<StressRun, 'statistic' | 'rows' | 'changed'>> {
   using ran = await runUnder(trial, conditions)
-  const { figure, rows } = ran
+  const { statistic, rows } = ran
   await carry(base, `FROM ${resultTable}`, ran.session, other)
   // How many rows of either run the other does not have, whichever are more.
   const beside = (await rowsBeside(ran.session, resultTable, other)) ?? [Infinity]
-  return { figure, rows, changed: Math.max(...beside) }
+  return { statistic, rows, changed: Math.max(...beside) }
 }
 
 /** Runs under conditions and returns the comparison with another run. */
 async function runAndCompare(
   trial: Trial,
-  { session, figure: before }: FigureRun,
+  { session, statistic: before }: StatisticRun,
   conditions: Conditions,
   about: Pick<StressRun, 'kind' | 'name' | 'seconds' | 'at'>,
 ): Promise<StressRun> {
-  const { figure, ...other } = await compareRuns(trial, session, conditions)
-  const falls = isFallen(figure, before, trial.input.within)
-  return { ...about, ...other, figure, before, moved: movedShare(figure, before), falls }
+  const { statistic, ...other } = await compareRuns(trial, session, conditions)
+  const falls = isFallen(statistic, before, trial.input.within)
+  return { ...about, ...other, statistic, before, moved: movedShare(statistic, before), falls }
 }
 
-async function runDelayed(trial: Trial, base: FigureRun, delay: Delay): Promise<StressRun> {
+async function runDelayed(trial: Trial, base: StatisticRun, delay: Delay): Promise<StressRun> {
   const { kind, name, seconds, floors } = delay
   return await runAndCompare(
     trial,
@@ -264,7 +267,7 @@ async function runVersion(trial: Trial, version: number, at: string): Promise<St
  * if none does.
  */
 function worstOf(runs: readonly StressRun[], delays: readonly Delay[]): Delay | undefined {
-  const far = ({ figure, before }: StressRun): number => Math.abs((figure ?? 0) - (before ?? 0))
+  const far = ({ statistic, before }: StressRun): number => Math.abs((statistic ?? 0) - (before ?? 0))
   const moving = delays
     .map((delay, i) => ({ delay, run: runs[i] }))
     .filter(({ run }) => run !== undefined && far(run) > 0)
@@ -275,21 +278,21 @@ function worstOf(runs: readonly StressRun[], delays: readonly Delay[]): Delay | 
 /** Delays each metric alone. */
 async function delayEachMetric(
   trial: Trial,
-  base: FigureRun,
+  base: StatisticRun,
   delay: Delay,
   metrics: readonly string[],
 ): Promise<MetricShare[]> {
-  const tried: { metric: string; figure: number | null; far: number }[] = []
+  const tried: { metric: string; statistic: number | null; far: number }[] = []
   for (const metric of metrics) {
-    const { figure } = await compareRuns(trial, base.session, { delay, metrics: [metric] })
-    tried.push({ metric, figure, far: Math.abs((figure ?? 0) - (base.figure ?? 0)) })
+    const { statistic } = await compareRuns(trial, base.session, { delay, metrics: [metric] })
+    tried.push({ metric, statistic, far: Math.abs((statistic ?? 0) - (base.statistic ?? 0)) })
   }
   const all = tried.reduce((sum, { far }) => sum + far, 0)
   return tried
-    .map(({ metric, figure, far }) => ({
+    .map(({ metric, statistic, far }) => ({
       metric,
-      figure,
-      moved: movedShare(figure, base.figure),
+      statistic,
+      moved: movedShare(statistic, base.statistic),
       share: all === 0 ? 0 : far / all,
     }))
     .toSorted((a, b) => b.share - a.share)
@@ -314,20 +317,20 @@ async function keepRows(session: Engine, script: string, run: RunDeps): Promise<
  * Computes the statistic over the kept rows: a SELECT of one number, or an expression over them. Null if it is no
  * finite number.
  */
-async function figureOf(session: Engine, figure: string, run: RunDeps): Promise<number | null> {
-  const tree = await parsedSql(session, figure)
-  const sql = 'error' in tree && tree.error === 'parser' ? `SELECT ${figure}\nFROM ${resultTable}` : figure
+async function statisticOf(session: Engine, statistic: string, run: RunDeps): Promise<number | null> {
+  const tree = await parsedSql(session, statistic)
+  const sql = 'error' in tree && tree.error === 'parser' ? `SELECT ${statistic}\nFROM ${resultTable}` : statistic
   const { text, kind, columns } = await runCancellable(session, sql, run, async () => admit(session, sql))
   const [column] = columns
   if (kind !== 'SELECT' || column === undefined || columns.length > 1)
-    throw usage('--figure', { expected: 'SQL of one number', got: `${kind} of ${columns.length} columns` })
+    throw usage('--statistic', { expected: 'SQL of one number', got: `${kind} of ${columns.length} columns` })
   const rows = await runCancellable(session, sql, run, async () =>
-    session.rows<{ figure: number | null }>(
-      `SELECT CAST(figure AS DOUBLE) AS figure FROM (${text}\n) AS told (figure) LIMIT 2`,
+    session.rows<{ statistic: number | null }>(
+      `SELECT CAST(statistic AS DOUBLE) AS statistic FROM (${text}\n) AS told (statistic) LIMIT 2`,
     ),
   )
   if (rows.length !== 1)
-    throw usage('--figure', { expected: 'SQL of one number', got: rows.length === 0 ? 'no row' : 'several rows' })
-  const value = rows[0]?.figure ?? null
+    throw usage('--statistic', { expected: 'SQL of one number', got: rows.length === 0 ? 'no row' : 'several rows' })
+  const value = rows[0]?.statistic ?? null
   return typeof value === 'number' && Number.isFinite(value) ? value : null
 }

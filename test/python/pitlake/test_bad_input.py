@@ -52,7 +52,7 @@ def test_other_layouts(own):
         entry.unlink()
     (own / "journal" / "0000000001.json").write_text('{"schema_version": 5, "version": 1}')
     said = refused(lambda: pitlake.open(own))
-    assert "layout 5" in said and "made by an unreleased version of pitlake: make it anew" in said
+    assert "layout 5" in said and "made by an unreleased version of pitlake: fetch the data again" in said
 
 
 def test_metrics_and_options(lake):
@@ -210,11 +210,11 @@ def test_too_large(small):
     with pitlake.open(small, memory="60MB", threads=1) as lake:
         large = "SELECT list(i) FROM range(30000000) AS r (i)"
         for ask in (lambda: lake.sql(large).df(), lambda: lake.sql(large).arrow(), lambda: lake.sql(large).pl()):
-            assert refused(ask) == ("SQL: more memory than it may take; ask for less at once, or raise it: "
+            assert refused(ask) == ("SQL: more memory than it may take; query less data at once, or raise it: "
                                     "pitlake.open(…, memory=…)")
         lake.sql("SET max_temp_directory_size = '1MB'")
         assert refused(lambda: lake.sql("SELECT count(DISTINCT hash(i)) FROM range(9000000) AS r (i)").df()) == (
-            "SQL: more disk than it may take; ask for less at once, or leave it more of the disk")
+            "SQL: more disk than it may take; query less data at once, or leave it more of the disk")
         assert lake.sql("SELECT 1 AS n").df()["n"].tolist() == [1]
 
 

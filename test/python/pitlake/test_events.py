@@ -67,7 +67,7 @@ def test_positions_and_the_sentence(lake):
 
     said = lake.lookahead(held)
     assert said.verdict == "leak" and "\non 2024-03-0" in str(said) and " it gives v " in str(said)
-    assert "; knowing only what was known at 2024-03-0" in str(said) or "; had something else come later, " in str(said)
+    assert "; with only the data known at 2024-03-0" in str(said) or "; with different later data " in str(said)
     # Said of the end of the next day, everything of a day is known.
     assert lake.lookahead(held, shift="2D").verdict == "clean"
     with pytest.raises(pitlake.LakeError, match="no column ts|raises on the whole lake: LakeError: lookahead: shift"):

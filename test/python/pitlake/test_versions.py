@@ -134,7 +134,7 @@ def test_without_the_command_line(own, monkeypatch, fails):
         ahead = f"SELECT t AS ts, v FROM points WHERE metric = '{SUPPLY}' AND currency = 'usd'"
         assert lake.lookahead(ahead)["verdict"] == "leak"
         stressed = lake.stress(query, "avg(v)", lags=["1h"], vintages=1, within=0.9)
-        assert stressed["verdict"] == "holds" and stressed["figure"] == 2
+        assert stressed["verdict"] == "holds" and stressed["statistic"] == 2
         assert lake.explain_change(out)["verdict"] == "same"
         with pytest.raises(pitlake.LakeError, match="nope"):
             lake.stamp("SELECT nope FROM points", out)

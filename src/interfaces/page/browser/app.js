@@ -13,7 +13,7 @@ import * as coverage from './coverage.js'
 
 /** What a folder cannot show, since nobody answers there. */
 const elsewhere = (title) => ({ title, draw: async (main) =>
-  main.replaceChildren(quiet(`${title}: a folder answers no questions. pitlake serve --listen 127.0.0.1:8460 does.`)) })
+  main.replaceChildren(quiet(`${title}: files cannot run queries. Start pitlake serve --listen 127.0.0.1:8460 instead.`)) })
 const engine = { versions, sql, panel }
 const without = Object.fromEntries(Object.entries(engine).map(([name, { title }]) => [name, elsewhere(title)]))
 const views = { chart, universe, ...(recorded === null ? engine : without), coverage }
@@ -80,7 +80,7 @@ function showTime() {
   if (document.activeElement !== byId('slider') || state.as_of === '') byId('slider').value = place
   byId('slider').setAttribute('aria-valuetext', state.as_of === '' ? 'all that is known' : moment(state.as_of))
   byId('lake').textContent = [lake.version && `version ${lake.version}`, lake.synthetic && 'SYNTHETIC DATA',
-    wall !== null && `wall at ${moment(utc(wall))}`].filter(Boolean).join(' · ')
+    wall !== null && `as_of limit ${moment(utc(wall))}`].filter(Boolean).join(' · ')
 }
 
 /** Sets the instant as typed; one that is none, or lies beyond the wall, is refused in words. */
@@ -90,7 +90,7 @@ function typed() {
   if (Number.isNaN(at))
     trouble({ message: `as_of: expected an instant such as 2024-06-01 or 2024-06-01T12:00:00Z, UTC, got "${text}"` })
   else if (at !== null && wall !== null && at > latest())
-    trouble({ message: `as_of: expected at most ${wall}, where this server stands` })
+    trouble({ message: `as_of: expected at most ${wall}, the as_of limit of this server` })
   else change({ as_of: at === null ? '' : text })
 }
 

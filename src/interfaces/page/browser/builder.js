@@ -33,7 +33,7 @@ export async function draw(main) {
     const text = input(name, panel[name] ?? '', (value) => change({ [name]: value }), { hint, size })
     return field(name.replace('_', ' '), text, name === 'metrics' ? 'wide' : '')
   })
-  const [result, ways] = [section('Rows', quiet('Asking …')), html`<section></section>`]
+  const [result, ways] = [section('Rows', quiet('Running the query …')), html`<section></section>`]
   main.replaceChildren(form(fields), html`<div class="sides">${result}${ways}</div>`)
   const sql = await (await post('panel', { ...body, explain: true })).text()
   const known = asOf.as_of ? `SET VARIABLE as_of = '${asOf.as_of}';\n` : ''

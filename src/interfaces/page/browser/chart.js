@@ -37,7 +37,7 @@ export async function draw(main) {
   const all = await heldMetrics()
   const picked = sql.chosen(all, state)
   if (picked === undefined)
-    return main.replaceChildren(quiet('No points are held yet: pitlake fetch'))
+    return main.replaceChildren(quiet('No points are stored yet: pitlake fetch'))
   const [found] = await rows(sql.extentSql(picked), '')
   if (found.t0 !== null && found.held === 0 && picked.component === '') {
     const [leaf] = await rows(sql.componentSql(picked), '')
@@ -52,7 +52,7 @@ export async function draw(main) {
   const vintages = html`<div></div>`
   held = { picked, all: found, range, frame, tip, legend, vintages, told: [] }
   main.replaceChildren(controls(all, picked), html`<div class="framed">${frame}${tip}</div>`, vintages, legend)
-  if (found.t0 === null) return frame.append(quiet('Nothing is known of this.'))
+  if (found.t0 === null) return frame.append(quiet('No point of this was known.'))
   await lay()
 }
 
@@ -132,7 +132,7 @@ async function violations(picked, range) {
 function disputeMarks({ at, held: stored, other, asset, kind, offered, stored: said, offered_at, t }, known) {
   const { x, y } = held
   if (stored === null && other === null) return []
-  const words = `${asset} ${moment(t)}: held ${said}, told ${offered} on ${moment(offered_at)} (${kind})`
+  const words = `${asset} ${moment(t)}: stored ${said}, returned ${offered} on ${moment(offered_at)} (${kind})`
   const [px, from, to] = [x(at), y(stored ?? other), y(other ?? stored)]
   const late = Date.parse(offered_at) > known ? 'late' : ''
   return svg`<g class="dispute ${late}" data-t=${at} data-v=${other}><title>${words}</title>
@@ -158,7 +158,7 @@ function newest(told, asOf, at) {
   return html`<section><h2>${asOf === '' ? 'Newest, of all that is known' : `Newest as of ${moment(asOf)}`}</h2>
     ${table(lines, 'Newest values', { columns, cell })}
     <p class="quiet">${known} points known, ${all} until ${until}; age is counted from the end of the interval.
-    ${other > 0 ? `${other} values were told otherwise later (×).` : ''}</p></section>`
+    ${other > 0 ? `${other} values differed upstream later (×).` : ''}</p></section>`
 }
 
 /** Pointer and keys: which column is looked at, and which range is wanted. */
@@ -229,7 +229,7 @@ function controls(all, picked) {
       @change=${(event) => change({ assets: wanted(event.target.checked) })}>${asset}</label>`
   })
   const several = sql.dimensions.filter((name) => metric[name].length > 1)
-  const instants = [['since', 'from t', 'all'], ['until', 'to t', 'all'], ['second', 'beside as of', 'a second line']]
+  const instants = [['since', 'from t', 'all'], ['until', 'to t', 'all'], ['second', 'second as of', 'a second line']]
   return form(html`<datalist id="metrics">${all.map((one) => new Option(one.metric))}</datalist>`,
     field('metric', input('metric', metric.metric, another, { size: 34, list: 'metrics' }), 'wide'),
     several.map((name) => field(name, select(metric[name], picked[name], set(name)))),

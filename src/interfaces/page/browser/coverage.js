@@ -13,7 +13,7 @@ export async function draw(main) {
     name === 'months' ? cellOf('td', heat(cells.filter((one) => one.metric === metric), ends)) : plainCell(value)
   const range = cells.length === 0 ? '' : `, ${ends.map((at) => new Date(at).toISOString().slice(0, 7)).join(' to ')}`
   main.replaceChildren(await trust(), section(`Coverage${range}`,
-    all.length === 0 ? quiet('Nothing had been asked for by then.') : table(all, 'Coverage', { cell })))
+    all.length === 0 ? quiet('Nothing had been requested by then.') : table(all, 'Coverage', { cell })))
 }
 
 /** A row of months, filled as far as they are held; red where they failed. */
@@ -32,8 +32,8 @@ function heat(own, [from, to]) {
 
 /** The judgement of the lake as it stands now; what is not well is told with a status of its own. */
 async function trust() {
-  if (wall !== null) return quiet('How the lake stands today is not told behind a wall.')
-  if (recorded !== null) return quiet('How the lake stands today is told by pitlake status.')
+  if (wall !== null) return quiet('This server has an as_of limit, so it does not show the state of the lake today.')
+  if (recorded !== null) return quiet('pitlake status shows the state of the lake today.')
   const judged = await post('healthz').then((answer) => answer.json(), (error) => JSON.parse(error.message))
   const reasons = (judged.reasons ?? []).map(({ text, next }) => (next === null ? text : `${text}: ${next}`))
   return section(`Trust: ${judged.trust}`, html`<div class="verdict ${judged.ok ? 'clean' : 'undecided'}">

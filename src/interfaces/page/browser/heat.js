@@ -25,16 +25,16 @@ export async function heat(picked, range, columns, width) {
     const picture = svg`<svg width=${width} height=${box.bottom + 30} aria-hidden="true">
       ${axes({ x, y, box, range, up, dated: true })}
       <g class="later">${cells(later, asset)}</g><g class="known"></g><g class="now"></g></svg>`
-    const words = `vintages of ${asset}: t to the right, told when upwards; arrow keys walk over its cells`
+    const words = `vintages of ${asset}: t to the right, time of knowledge upwards; arrow keys move between cells`
     const readout = html`<p class="quiet" role="status">${asset}: no cell is looked at</p>`
     const frame = html`<div class="chart" tabindex="0" role="img" aria-label=${words}>${picture}</div>`
     held.frames.set(asset, { picture, readout })
     listen(frame, asset)
     return html`<div><div class="framed">${frame}</div>${readout}</div>`
   })
-  const words = 'when each value was told, upwards. A value is the first of its t'
+  const words = 'upwards: when each value was known. A value is the first of its t'
   return section('Vintages', quiet(html`<span>${words} <i class="key c0"></i>or higher <i class="key c1"></i>or lower
-    <i class="key c2"></i>than the one before, the stronger the further; grey: told later.</span>`), frames)
+    <i class="key c2"></i>than the one before, darker for a larger difference; grey: known later.</span>`), frames)
 }
 
 /** What was told by the instant, over the grey. */
@@ -76,7 +76,7 @@ function listen(frame, asset) {
     const { t, v, previous, ordinal, available_at: at, basis } = one.l
     const before = previous === null ? '' : `, ${figure(previous)} before`
     const others = one.n > 1 ? `; the last of ${one.n} in this cell` : ''
-    const told = `${figure(v)} told ${moment(at)} (vintage ${ordinal}, ${basis})`
+    const told = `${figure(v)} known from ${moment(at)} (vintage ${ordinal}, ${basis})`
     readout.textContent = `${asset} ${moment(t)}: ${told}${before}${others}`
   }
   frame.addEventListener('pointermove', ({ target }) => {

@@ -62,8 +62,8 @@ async function ask() {
     shown.length === 0 ? quiet('No row.') : table(shown, 'Result'), plot(shown))
   const instants = Object.keys(shown[0] ?? {}).filter((name) => /^\d{4}-\d\d-\d\d(T|$)/.test(String(shown[0][name])))
   const ts = [state.ts, 'ts', instants[0]].find((name) => instants.includes(name))
-  if (ts === undefined) return tell('Look-ahead', quiet('No column with the instant of each row: nothing to try.'))
-  tell('Look-ahead', quiet('Trying it without the future …'))
+  if (ts === undefined) return tell('Look-ahead', quiet('No column has the decision time of each row, so there is nothing to test.'))
+  tell('Look-ahead', quiet('Testing it without the future …'))
   void judge(sql, ts, field('instant of each row', select(instants, ts, (value) => change({ ts: value }))))
 }
 
@@ -99,23 +99,23 @@ async function judge(sql, ts, pick) {
   if (held.judged !== mine) return
   if (said.message !== undefined) return tell('Look-ahead', pick, quiet(said.message))
   const { verdict, proved, reason, cutoffs, rows: count, differing, differences, chain, unproved, assumes } = said
-  const beside = [reason, ...assumes.map(({ what, rows: own }) => `${own} rows rest on ${what}`), unproved?.why]
+  const beside = [reason, ...assumes.map(({ what, rows: own }) => `${own} rows depend on ${what}`), unproved?.why]
   const told = [...beside.filter(Boolean), ...differences.slice(0, 3).map((one) => sentence(one, ts))]
   tell(`Look-ahead: ${verdict === 'clean' ? (proved ? 'proved' : 'tested') : verdict}`, pick,
     html`<div class="verdict ${verdict}">${told.map((one) => html`<p>${one}</p>`)}
     ${proved ? list(chain.slice(0, 8)) : ''}
-    ${quiet(`${figure(count)} rows tried at ${cutoffs} instants, ${figure(differing)} differ.`)}</div>`)
+    ${quiet(`${figure(count)} rows tested at ${cutoffs} timestamps, ${figure(differing)} differ.`)}</div>`)
 }
 
 /** One row that differs, as somebody would tell it. */
 function sentence({ as_of, row, column, full, truncated }, ts) {
   const own = Object.entries(row).filter(([name]) => name !== ts).map(([name, value]) => `${name} ${moment(value)}`)
   const at = `On ${moment(row[ts])}${own.length > 0 ? ` (${own.join(', ')})` : ''}`
-  const known = `knowing only what was known at ${moment(as_of)}`
+  const known = `with only the data known at ${moment(as_of)}`
   const told = (value) => (typeof value === 'number' ? figure(value) : moment(value ?? 'null'))
   const [is, was] = full === null ? ['no', 'one'] : ['a', 'none']
-  if (column === null) return `${at} there is ${is} row; ${known}, there is ${was}.`
-  return `${at} the query gives ${column} ${told(full)}; ${known}, ${told(truncated)}.`
+  if (column === null) return `${at} there is ${is} row; ${known} there is ${was}.`
+  return `${at} the query gives ${column} ${told(full)}; ${known} it gives ${told(truncated)}.`
 }
 
 /** The word before the caret, and what may be meant by it. */

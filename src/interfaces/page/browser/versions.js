@@ -16,7 +16,7 @@ export const neighbour = (at, forward) => beside('committed_at', 'versions', at,
 const changes = [
   ['Series with new points', 'observed_at', `metric, asset, "interval", currency, count(*) AS points, min(t) AS first_t,
   max(t) AS last_t, observed_at AS committed_at`, 'points', 'GROUP BY ALL ORDER BY points DESC, metric, asset'],
-  ['Values told otherwise', 'offered_at', 'metric, asset, t, kind, stored, offered, offered_at, v.status, request, run',
+  ['Values that differ upstream', 'offered_at', 'metric, asset, t, kind, stored, offered, offered_at, v.status, request, run',
     'violations AS v LEFT JOIN requests ON id = request', 'ORDER BY offered_at, metric, t'],
   ['Products that changed', 'valid_from', 'id, valid_from, op, status, name', 'history.products',
     'ORDER BY valid_from, id'],

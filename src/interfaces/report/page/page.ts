@@ -33,7 +33,7 @@ function masthead({ standing, madeAt, program }: StatusPage): Html {
   </dl>
 </header>
 <section class="verdict ${standing.trust}" aria-label="verdict">
-  <div><h1>${standing.trust === 'yes' && standing.violations > 0 ? 'Stored values that differ are within what is tolerated.' : verdicts[standing.trust]}</h1><p>${limits.map(({ text }) => text).join('; ')}</p></div>
+  <div><h1>${standing.trust === 'yes' && standing.violations > 0 ? 'Some stored values differ upstream, within your limits.' : verdicts[standing.trust]}</h1><p>${limits.map(({ text }) => text).join('; ')}</p></div>
   ${standing.reasons.length > 0 && html`<ul>${standing.reasons.map(reason)}</ul>`}
 </section>
 <section class="gauges" aria-label="figures">${gauges(standing)}</section>`
@@ -49,7 +49,7 @@ function contradictions({ violations, acknowledged, registry }: LakeStanding): H
   const acknowledgedCount = acknowledged + (registry.findings_acknowledged ?? 0)
   const quiet =
     acknowledgedCount === 0 ? 'no stored value was contradicted' : `${formatCount(acknowledgedCount)} acknowledged`
-  return gauge('violations', formatCount(open), open > 0 ? 'both values are kept' : quiet, null, open > 0)
+  return gauge('violations', formatCount(open), open > 0 ? 'both values are stored' : quiet, null, open > 0)
 }
 
 function gauges(standing: LakeStanding): Html[] {
@@ -131,16 +131,16 @@ function lagSection({ lagBins: bins, readable }: StatusPage): Html {
   if (!readable) return html`<p class="bad">A data file cannot be read. <code>pitlake doctor</code> names it.</p>`
   const total = bins.reduce((sum, bin) => sum + bin.points, 0)
   if (total === 0)
-    return html`<p class="none">No arrival has been seen: the provider's points carry no clock, and none came late.</p>`
+    return html`<p class="none">No arrival was observed: the provider sends no computed_at, and no point came late.</p>`
   const late = bins.filter((bin) => bin.from >= 0.999).reduce((sum, bin) => sum + bin.points, 0)
   const most = bins.reduce((top, bin) => Math.max(top, bin.points), 1)
   const [left, right] = [Math.min(0.01, bins[0]?.from ?? 0.01), Math.max(100, bins.at(-1)?.to ?? 100)].map(Math.log10)
   const x = (ratio: number) => ((Math.log10(ratio) - (left ?? 0)) / ((right ?? 1) - (left ?? 0))) * (width - 2) + 1
   const y = (points: number) => floor - (floor - 14) * Math.sqrt(points / most)
   const words =
-    `${percent(total - late, total)} of ${formatCount(total)} arrivals came by the instant that their rule ` +
+    `${percent(total - late, total)} of ${formatCount(total)} arrivals came by the time that their rule ` +
     `gives; ${formatCount(late)} came later.`
-  return html`<p>${words}${late > 0 && ' Those are dated by the clock that saw them, not by the rule.'}</p>
+  return html`<p>${words}${late > 0 && ' These points have the observed time, not the time of the rule.'}</p>
 <svg class="chart" role="img" viewBox="0 0 ${width} ${height}"><title>Arrival lag divided by the rule’s lag</title><desc>${words}</desc>
 ${bins.map((bin) => html`<rect class="${bin.from >= 0.999 ? 'late' : 'intime'}" x="${x(bin.from).toFixed(1)}" y="${y(bin.points).toFixed(1)}" width="${Math.max(1, x(bin.to) - x(bin.from) - 1).toFixed(1)}" height="${(floor - y(bin.points)).toFixed(1)}"><title>${label(bin.from)} to ${label(bin.to)} of the rule: ${several(bin.points, 'point')}</title></rect>`)}
 <line class="base" x1="0" x2="${width}" y1="${floor}" y2="${floor}"/>
@@ -160,7 +160,7 @@ function label(ratio: number): string {
 /** Draws every contradiction with both values; the stored one stays. */
 function violationSection({ violations, standing }: StatusPage): Html {
   if (violations.length === 0)
-    return html`<p class="none">None: whatever was asked again came back as it is stored.</p>`
+    return html`<p class="none">None: every point that was requested again came back unchanged.</p>`
   const { findings, findings_acknowledged: known } = standing.registry
   const all = standing.violations + standing.acknowledged + standing.reverted + (findings ?? 0) + (known ?? 0)
   const more = all - violations.length
@@ -251,13 +251,13 @@ function stamped({ id, file, version, at, rows, verdict }: StampFact, place: str
 
 /** Explains the page's colours and words. */
 function notesSection({ silent }: StatusPage): Html {
-  return html`${silent.length > 0 && html`<details><summary>${several(silent.length, 'endpoint')} asked without a single point</summary><div class="scroll" tabindex="0"><table><tbody>${silent.map((s) => html`<tr><td class="id">${s.metric}</td><td>${s.state}</td><td>${s.reason}</td></tr>`)}</tbody></table></div></details>`}
+  return html`${silent.length > 0 && html`<details><summary>${several(silent.length, 'endpoint')} requested, without a single point</summary><div class="scroll" tabindex="0"><table><tbody>${silent.map((s) => html`<tr><td class="id">${s.metric}</td><td>${s.state}</td><td>${s.reason}</td></tr>`)}</tbody></table></div></details>`}
 <dl class="notes">
-<dt>coverage</dt><dd>Intervals held, of all that the availability rules make due now, from the first point of each series on.</dd>
-<dt>fresh</dt><dd>The newest due point is held. <em>Pending</em>: asked for, not there yet. <em>Behind</em>: due and not asked for. <em>Stopped</em>: asked in vain for longer than the endpoint’s tolerance.</dd>
-<dt>arrival</dt><dd>From the end of the interval to the instant at which the point could be known, as the provider’s clock or this lake saw it. Backfilled history is left out.</dd>
-<dt>violation</dt><dd>The provider now says something else than is stored. The stored value holds; both are kept.</dd>
-<dt>verdict</dt><dd>Of a stamped query: whether its plan proves that it looks nowhere ahead; one that is not proved may be clean all the same. Of a figure: whether it bears later points.</dd>
+<dt>coverage</dt><dd>Stored intervals, as a share of all intervals that should be known by now, from the first point of each series on.</dd>
+<dt>fresh</dt><dd>The newest due point is stored. <em>Pending</em>: requested, but not received yet. <em>Behind</em>: due, but not requested. <em>Stopped</em>: requested in vain for longer than the endpoint’s tolerance.</dd>
+<dt>arrival</dt><dd>The time from the end of the interval until the point was known, by the provider’s clock or the clock of this lake. Backfilled points are left out.</dd>
+<dt>violation</dt><dd>The provider now returns a different value. The stored value counts; both are stored.</dd>
+<dt>verdict</dt><dd>For a stamped query: whether its plan proves that it does not look ahead. A query without such a proof may still be clean. For a statistic of <code>stress</code>: whether it holds if points are known later.</dd>
 </dl>`
 }
 

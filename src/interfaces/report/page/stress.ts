@@ -11,25 +11,25 @@ const right = 90
 interface StressBar {
   readonly words: string
   /** The statistic; null if it is not a number. */
-  readonly figure: number | null
+  readonly statistic: number | null
   readonly falls: boolean
 }
 
 /** Draws the statistics of all runs as bars from one zero, as a separate picture (SVG). */
-export function stressPicture({ figure, runs, verdict, reason }: Stressed, file: string): string {
+export function stressPicture({ statistic, runs, verdict, reason }: Stressed, file: string): string {
   const shownRuns = runs.filter(({ kind }) => kind !== 'version')
   const bars = [
-    { words: 'as it is', figure, falls: false },
-    ...shownRuns.map((run) => ({ words: describeRun(run), figure: run.figure, falls: run.falls })),
+    { words: 'as it is', statistic, falls: false },
+    ...shownRuns.map((run) => ({ words: describeRun(run), statistic: run.statistic, falls: run.falls })),
     ...runs
       .filter(({ kind }) => kind === 'version')
-      .map((run) => ({ words: describeRun(run), figure: run.figure, falls: false })),
+      .map((run) => ({ words: describeRun(run), statistic: run.statistic, falls: false })),
   ]
-  const figures = bars.flatMap((bar) => (bar.figure === null ? [] : [bar.figure]))
-  const low = Math.min(0, ...figures)
-  const high = Math.max(0, ...figures)
+  const statistics = bars.flatMap((bar) => (bar.statistic === null ? [] : [bar.statistic]))
+  const low = Math.min(0, ...statistics)
+  const high = Math.max(0, ...statistics)
   const x = (value: number): number => left + ((value - low) / (high - low || 1)) * (width - left - right)
-  const line = ({ words, figure: value, falls }: StressBar, i: number): Html => {
+  const line = ({ words, statistic: value, falls }: StressBar, i: number): Html => {
     const y = 44 + i * row
     const name = html`<text x="${left - 12}" y="${y + 15}" text-anchor="end">${words}</text>`
     if (value === null) return html`${name}<text x="${left}" y="${y + 15}">none</text>`

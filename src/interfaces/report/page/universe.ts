@@ -18,7 +18,7 @@ export function universeSection(page: StatusPage): Html {
   const first = universe[0]
   const last = universe.at(-1)
   if (!first || !last)
-    return html`<p class="none">The registry has not been asked yet. <code>pitlake registry snapshot</code> begins it.</p>`
+    return html`<p class="none">The lake has no registry yet. <code>pitlake registry snapshot</code> stores it.</p>`
   const sum = (pick: (step: UniverseStep) => number) => universe.slice(1).reduce((total, step) => total + pick(step), 0)
   const words =
     `${formatCount(last.active)} active and ${formatCount(last.retired)} retired products; since ` +
