@@ -27,6 +27,20 @@ describe('a function', () => {
     expect(proof.changed).toBeGreaterThan(5)
   })
 
+  test('is cut at each state of knowledge that its note counts', async () => {
+    const cuts = new Set<string>()
+    const proof = await tried(async (own) => {
+      const [row] = await own.sql(
+        `SELECT CAST(getvariable('as_of') AS VARCHAR) AS at WHERE getvariable('proof_calendar') IS NULL`,
+      )
+      if (typeof row?.['at'] === 'string') cuts.add(row['at'])
+      return known(own)
+    }, 50)
+    const [, counted] = /^(\d+) of \d+ states/m.exec(proof.notes.join('\n')) ?? []
+    expect(Number(counted)).toBeGreaterThan(15)
+    expect(cuts.size).toBeGreaterThanOrEqual(Number(counted))
+  })
+
   test('whose rows are an Arrow table keeps instants and bits', async () => {
     const proof = await tried(async (own) =>
       own

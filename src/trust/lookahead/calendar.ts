@@ -1,5 +1,5 @@
 import { type Engine, quoteName } from '../../lake/store/engine.ts'
-import { otherRuns } from './masked-intervals.ts'
+import { searchRuns } from './masked-intervals.ts'
 import { decisionColumn, ownRelations } from './own-files.ts'
 import { runAt, type Trial, noteIfItFails } from './runs.ts'
 import { calendarWorld, decidedSql, type Subject } from './world.ts'
@@ -110,8 +110,11 @@ async function makesInstants({ session, text, preparation }: Subject): Promise<b
  */
 async function tryQueryEnds(trial: Trial, cutoffs: readonly string[]): Promise<void> {
   const runs = cutoffs.map((cutoff) => ({ cutoff, world: { proof_calendar: cutoff } }))
-  for (const { cutoff, world } of await otherRuns(trial, runs, () => trial.changed++))
-    if (trial.stories.length === 0) await noteIfItFails(trial, async () => runAt(trial, cutoff, world, 'calendar'))
+  await searchRuns(trial, runs, {
+    enough: 1,
+    onRun: () => trial.changed++,
+    examine: async ({ cutoff, world }) => noteIfItFails(trial, async () => runAt(trial, cutoff, world, 'calendar')),
+  })
 }
 
 async function tryFunctionEnds(trial: Trial, cutoffs: readonly string[]): Promise<readonly string[]> {

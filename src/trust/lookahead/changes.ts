@@ -1,6 +1,6 @@
 import { microsOf } from '../../base/time.ts'
 import { registryIsRead } from './cause.ts'
-import { combsFor, otherRuns, runHoles, suspectStates } from './masked-intervals.ts'
+import { combsFor, runHoles, searchRuns, suspectStates } from './masked-intervals.ts'
 import { chooseStates, instantsOf, type States } from './knowledge-states.ts'
 import { datedOwn, ownChange } from './own-files.ts'
 import { type Dependence, isSameUpTo, runAt, type Trial, noteIfItFails } from './runs.ts'
@@ -47,8 +47,11 @@ async function changeAt(trial: Trial, chosen: readonly number[], change: FutureC
   const cutoffs = await instantsOf(trial.subject.session, chosen)
   const runs = cutoffs.map((cutoff) => ({ cutoff, world: changedWorld(edgeAt(cutoff), change) }))
   const future = change === 'half' ? 'other points' : 'other values'
-  for (const { cutoff, world } of await otherRuns(trial, runs, () => trial.changed++))
-    if (trial.stories.length === 0) await noteIfItFails(trial, async () => runAt(trial, cutoff, world, future))
+  await searchRuns(trial, runs, {
+    enough: 1,
+    onRun: () => trial.changed++,
+    examine: async ({ cutoff, world }) => noteIfItFails(trial, async () => runAt(trial, cutoff, world, future)),
+  })
 }
 
 /** Runs a trial with altered data. */

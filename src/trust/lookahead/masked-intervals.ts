@@ -139,7 +139,7 @@ export async function unmovedStates(session: Engine, count: number): Promise<Set
  */
 
 /** A run in a world that is the whole lake up to a cut-off. */
-interface Run {
+export interface Run {
   readonly cutoff: string
   readonly world: World
 }
@@ -181,28 +181,63 @@ export async function workerSessions(session: Engine): Promise<WorkerSessions> {
   })
 }
 
+/** How runs are searched for a leak. */
+interface RunSearch {
+  /** Number of runs that may differ after which those are examined. */
+  readonly enough: number
+  /** Called for each run. */
+  readonly onRun: () => void
+  /** Examines a run that may differ. */
+  readonly examine: (run: Run) => Promise<void>
+}
+
+/** Tries runs in their order and examines those that may differ, until a leak is certain. */
+export async function searchRuns(
+  trial: Trial,
+  runs: readonly Run[],
+  { enough, onRun, examine }: RunSearch,
+): Promise<void> {
+  let waiting = runs
+  while (waiting.length > 0 && !trial.stories.some(({ rounding }) => !rounding)) {
+    const { other, untried } = await otherRuns(trial, waiting, enough, onRun)
+    for (const run of other) await examine(run)
+    waiting = untried
+  }
+}
+
+/** Runs that were tried, and those that were not. */
+interface TriedRuns {
+  /** Runs that may return other rows up to their cut-offs than `proof_full` has, in the order of all runs. */
+  readonly other: Run[]
+  /** Runs after the last one that was tried. */
+  readonly untried: Run[]
+}
+
 /**
- * Finds the runs that may return other rows up to their cut-offs than `proof_full` has: those whose digest is not the
- * same. A run that fails is among them, and all runs of a function are.
+ * Tries runs until `enough` of them may return other rows up to their cut-offs than `proof_full` has: those whose digest
+ * is not the same. A run that fails is among them. A function has no digest, so that each of its runs may.
  */
-export async function otherRuns(probe: Probe, runs: readonly Run[], onRun: () => void): Promise<readonly Run[]> {
+async function otherRuns(probe: Probe, runs: readonly Run[], enough: number, onRun: () => void): Promise<TriedRuns> {
   const { subject } = probe
-  if (subject.kind === 'function') for (const _ of runs) onRun()
-  if (subject.kind === 'function' || runs.length === 0) return runs
+  if (subject.kind === 'function' || runs.length === 0) {
+    for (const _ of runs.slice(0, 1)) onRun()
+    return { other: runs.slice(0, 1), untried: runs.slice(1) }
+  }
   const each = runs.map(({ cutoff }, n) => `SELECT ${n} AS n, told FROM (${digestUpTo(probe, 'proof_full', cutoff)})`)
   const counts = await subject.session.rows<{ n: number; told: string }>(each.join(' UNION ALL '))
   const expected = new Map(counts.map(({ n, told: fingerprint }) => [n, fingerprint]))
   const other = new Set<number>()
   let next = 0
   const takeRuns = async (session: Engine): Promise<void> => {
-    for (let n = next++; n < runs.length; n = next++) {
+    while (next < runs.length && other.size < enough) {
+      const n = next++
       if ((await digestIn(session, probe, runs[n] as Run)) !== expected.get(n)) other.add(n)
       onRun()
     }
   }
   const { session, hands } = subject
   await Promise.all((hands.length === 0 ? [session] : hands).map(takeRuns))
-  return runs.filter((_, n) => other.has(n))
+  return { other: runs.filter((_, n) => other.has(n)), untried: runs.slice(next) }
 }
 
 /** Computes the digest of a run; undefined if the query fails: code that looks at the run gets the reason. */

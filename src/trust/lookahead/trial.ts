@@ -3,7 +3,7 @@ import { isSameName, quoteName } from '../../lake/store/engine.ts'
 import { likelyCause } from './cause.ts'
 import { tryCalendarEnds } from './calendar.ts'
 import { dependsOn, tryChanges } from './changes.ts'
-import { combsFor, otherRuns, runHoles, strayInstants, suspectStates, unmovedStates } from './masked-intervals.ts'
+import { combsFor, runHoles, searchRuns, strayInstants, suspectStates, unmovedStates } from './masked-intervals.ts'
 import {
   bagDifference,
   type ColumnSpec,
@@ -212,13 +212,18 @@ async function cutAt(trial: Trial, chosen: readonly number[]): Promise<void> {
   for (const state of chosen) trial.tried.add(state)
 }
 
-/** Maximum cut-offs at which a leak is examined, evenly over time, if it shows at more. */
-const mostLooked = 8
+/** Number of cut-offs at which a leak is examined, the first that show it; no run follows a certain leak. */
+const enoughLooked = 4
 
+/** Runs as of instants and notes what differs up to them, until a leak is certain. */
 async function cutAtInstants(trial: Trial, cutoffs: readonly string[]): Promise<void> {
   const runs = cutoffs.map((cutoff) => ({ cutoff, world: { as_of: cutoff } }))
-  const other = await otherRuns(trial, runs, () => countRun(trial))
-  for (const { cutoff, world } of spread(other, mostLooked)) await runAt(trial, cutoff, world, 'cut')
+  const first = spread(runs, enoughLooked)
+  await searchRuns(trial, [...first, ...runs.filter((run) => !first.includes(run))], {
+    enough: enoughLooked,
+    onRun: () => countRun(trial),
+    examine: async ({ cutoff, world }) => runAt(trial, cutoff, world, 'cut'),
+  })
 }
 
 /** Describes how rare a leak may be that affects one decision through the data of the next state of knowledge. */

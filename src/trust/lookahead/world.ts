@@ -3,6 +3,7 @@ import { type Engine, quote } from '../../lake/store/engine.ts'
 import { isAlterable, openAltered } from '../../query/altered-lake.ts'
 import { openQuery, type QueryOptions } from '../../query/lake.ts'
 import { dropMade, runPreparation } from './preparation.ts'
+import { Remembered } from '../../query/parse-tree.ts'
 import { backfillSql, betweenEdges, instantSql, unsetSql } from '../../query/views/template.ts'
 
 /*
@@ -74,14 +75,24 @@ export async function openWorlds(folder: string, options: QueryOptions = {}): Pr
     : await openQuery(folder, options)
 }
 
+/** Changes of the points that the views of a session can show. */
+interface WorldsSeen {
+  readonly hidden: boolean
+  readonly changed: boolean
+}
+
+const worldsSeen = new Remembered<WorldsSeen>()
+
 /** Whether a session sees points that are hidden or changed, too; the views of another program do not know of them. */
-export async function seesWorlds(session: Engine): Promise<{ readonly hidden: boolean; readonly changed: boolean }> {
-  const [row] = await session.rows<{ hidden: boolean; changed: boolean }>(
-    `SELECT coalesce(bool_or(contains(v.sql, 'proof_hidden')), false) AS hidden,
-       coalesce(bool_or(contains(v.sql, 'proof_changed')), false) AS changed
-     FROM system.main.duckdb_views() AS v WHERE v.view_name = 'points'`,
-  )
-  return { hidden: row?.hidden === true, changed: row?.changed === true }
+export async function seesWorlds(session: Engine): Promise<WorldsSeen> {
+  return await worldsSeen.of(session, 'points', async () => {
+    const [row] = await session.rows<{ hidden: boolean; changed: boolean }>(
+      `SELECT coalesce(bool_or(contains(v.sql, 'proof_hidden')), false) AS hidden,
+         coalesce(bool_or(contains(v.sql, 'proof_changed')), false) AS changed
+       FROM system.main.duckdb_views() AS v WHERE v.view_name = 'points'`,
+    )
+    return { hidden: row?.hidden === true, changed: row?.changed === true }
+  })
 }
 
 /** Lets a session see a world from here on; what only another world says is forgotten. */

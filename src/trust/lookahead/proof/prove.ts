@@ -1,6 +1,6 @@
 import { type Engine, isSameName, lowerName } from '../../../lake/store/engine.ts'
 import { type Assumption, settingsIn } from '../assumed.ts'
-import { boundPlan, callsIn, nodesOf, parsedSql } from '../../../query/parse-tree.ts'
+import { boundPlan, callsIn, nodesOf, parsedSql, Remembered } from '../../../query/parse-tree.ts'
 import { type OwnRelation, ownRelations } from '../own-files.ts'
 import { inOneDialect, strangeWord } from './dialect.ts'
 import { isPure } from './functions.ts'
@@ -81,23 +81,28 @@ async function argueParsed(session: Engine, claim: Claim, statements: readonly N
   }
 }
 
+const scanned = new Remembered<readonly string[] | undefined>()
+
 /**
  * Lists the tables and views of the lake that the plan of a query scans, macros resolved; undefined if there is no
  * plan.
  */
 export async function scannedTables(session: Engine, sql: string): Promise<readonly string[] | undefined> {
-  try {
-    using shadow = await openShadow(session, new Set(), await ownRelations(session))
-    const planned = await planOf(shadow, sql)
-    if ('why' in planned) return undefined
-    const scans = [...nodesOf(planned.plan)].flatMap((node) => {
-      const schema = word(node, 'schema')
-      return word(node, 'table') === '' ? [] : [`${schema === 'main' ? '' : `${schema}.`}${word(node, 'table')}`]
-    })
-    return [...new Set(scans)]
-  } catch {
-    return undefined
-  }
+  const own = await ownRelations(session)
+  return await scanned.of(session, JSON.stringify([sql, own]), async () => {
+    try {
+      using shadow = await openShadow(session, new Set(), own)
+      const planned = await planOf(shadow, sql)
+      if ('why' in planned) return undefined
+      const scans = [...nodesOf(planned.plan)].flatMap((node) => {
+        const schema = word(node, 'schema')
+        return word(node, 'table') === '' ? [] : [`${schema === 'main' ? '' : `${schema}.`}${word(node, 'table')}`]
+      })
+      return [...new Set(scans)]
+    } catch {
+      return undefined
+    }
+  })
 }
 
 /** Returns the bound plan of a query from the engine, and the names of its columns. */

@@ -6,6 +6,7 @@ import type { Columns } from '../../../lake/store/parquet.ts'
 import { decisionColumn, type OwnRelation } from '../own-files.ts'
 import type { Assumption } from '../assumed.ts'
 import { closing } from '../../../query/lake.ts'
+import { Remembered } from '../../../query/parse-tree.ts'
 
 /** Clock and columns of a view of the lake. */
 interface TableLabel {
@@ -145,13 +146,17 @@ function revisedObstacle(table: string): Obstacle {
   return { what: shownTable(table), why }
 }
 
+const revisedLakes = new Remembered<boolean>()
+
 /** Whether points of a lake may have several vintages: then its view shows the last. */
 export async function mayBeRevised(session: Engine): Promise<boolean> {
-  const [row] = await session.rows<{ last: boolean | null }>(
-    `SELECT bool_or(contains(sql, 'row_number() OVER')) AS last FROM system.main.duckdb_views()
-     WHERE view_name = 'points' AND schema_name = 'main' AND database_name = current_database()`,
-  )
-  return row?.last === true
+  return await revisedLakes.of(session, 'points', async () => {
+    const [row] = await session.rows<{ last: boolean | null }>(
+      `SELECT bool_or(contains(sql, 'row_number() OVER')) AS last FROM system.main.duckdb_views()
+       WHERE view_name = 'points' AND schema_name = 'main' AND database_name = current_database()`,
+    )
+    return row?.last === true
+  })
 }
 
 function undatedObstacle(schema: string, table: string): Obstacle {
