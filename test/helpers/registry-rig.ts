@@ -95,7 +95,7 @@ export async function withRegistryRig(now: number, test: (rig: RegistryRig) => P
       sync: async (extra = {}) => await registrySync(...jobOf(extra.root ?? root, url, clock, extra)),
       verify: async (scope = {}, extra = {}) => {
         const [input, deps] = jobOf(extra.root ?? root, url, clock, extra)
-        return await verifyRegistry({ ...input, names: null, budget: 60, ...scope }, deps)
+        return await verifyRegistry({ ...input, names: null, budget: 60, spreadDays: null, ...scope }, deps)
       },
       asked: () => {
         const all = sandbox.requests()

@@ -47,7 +47,10 @@ test('records and lists alternate within the budget, the least recently requeste
   const at = (address: string, instant: number) => [address, { at: instant, etag: null, digest: '' }] as const
   const seen = new Map([at('/issuers/a', 30), at('/issuers/b', 10), at('/issuers/c', 20), at('/issuers', 5)])
   const asked = (budget: number | null, begun = 100): string[] => {
-    const { checks, held } = chooseChecks({ ...holding(said, 10), seenLists: seen }, { budget, begun })
+    const { checks, held } = chooseChecks(
+      { ...holding(said, 10), seenLists: seen },
+      { budget, spreadDays: null, begun },
+    )
     expect(held).toBe(12)
     return checks.map(({ address }) => address)
   }
@@ -59,13 +62,32 @@ test('records and lists alternate within the budget, the least recently requeste
   expect(asked(null, 5)).not.toContain('/issuers')
 })
 
+test('daily runs send the share of requests with which thirty of them compare everything, at least ten', () => {
+  const records = (count: number): Readonly<Record<string, Readonly<Record<string, string>>>> =>
+    Object.fromEntries(Array.from({ length: count }, (_, n) => [`r${n}`, { jurisdiction: 'CH' }]))
+  const requestsOf = (count: number, budget: number | null, spreadDays: number | null): number =>
+    chooseChecks(holding(records(count), 100), { budget, spreadDays, begun: 100 }).checks.reduce(
+      (sum, { requests }) => sum + requests,
+      0,
+    )
+  expect(requestsOf(50, 60, null)).toBeGreaterThan(45)
+  expect(requestsOf(50, 60, 30)).toBe(10)
+  expect(requestsOf(900, 60, 30)).toBeGreaterThanOrEqual(30)
+  expect(requestsOf(900, 60, 30)).toBeLessThan(40)
+  expect(requestsOf(9000, 60, 30)).toBe(60)
+  expect(requestsOf(50, null, 30)).toBeGreaterThan(50)
+})
+
 test('an address that never comes out as held goes to the end of the queue like any other', () => {
   const found = new Map([['/issuers/b', { at: 10, etag: null, digest: '' }]])
   const tried = new Map([
     ['/issuers/a', 40],
     ['/issuers/c', 20],
   ])
-  const { checks } = chooseChecks({ ...holding(said, 10), seenLists: found, tried }, { budget: null, begun: 100 })
+  const { checks } = chooseChecks(
+    { ...holding(said, 10), seenLists: found, tried },
+    { budget: null, spreadDays: null, begun: 100 },
+  )
   const records = checks.flatMap(({ kind, address }) => (kind === 'record' ? [address] : []))
   expect(records.slice(2)).toEqual(['/issuers/b', '/issuers/c', '/issuers/a'])
 })

@@ -53,7 +53,8 @@ export const dailyCommand = talking({
 and the status page. Each step prints one line and runs even if an earlier one failed. vacuum is a step only with
 \`daily: { vacuum: true }\` in pitlake.yaml; it keeps the files of the last 30 days.
 
-verify compares every window about once in ${verifySpreadDays} days. It spends at most ${usualBudget} credits and 60 requests to the registry each day.
+verify compares every window and every record of the registry about once in ${verifySpreadDays} days. It spends at most ${usualBudget} credits
+and 60 requests to the registry each day.
 \`daily: { verify_budget: 50 }\` in pitlake.yaml lets it spend 50 of each every day.
 
 If steps end with different exit codes, daily ends with the first of 4, 3, 1, 2, 6, 5, 7.

@@ -37,7 +37,7 @@ const verifyOptions = {
   '--budget N':
     `one number for two limits: credits for points (default: ${usualBudget}) and requests to the registry ` +
     `(${usualRequests})`,
-  '--spread-days N': 'spend less on points: what daily runs need to compare everything in N days',
+  '--spread-days N': 'spend less: what daily runs need to compare everything in N days',
   '--paths LIST': 'only these endpoints, by comma, `*` as a glob',
   '--assets LIST': 'only these assets, by comma, `*` as a glob',
   '--since TIME': 'first t to compare: a date or a timestamp, UTC',
@@ -82,7 +82,8 @@ Exit 4: something differs or is damaged. Exit 5: stopped early; the same command
       { ...world, onEvent, detailedLog: isVerbose(call), onDamage: reportAtOnce(call) },
     ).finally(end)
     const requestsLeft = maxRequests === null ? null : Math.max(0, maxRequests - points.requests)
-    const registry = { ...common, acceptShrink: false, budget: within(usualRequests), maxRequests: requestsLeft }
+    const limits = { budget: within(usualRequests), spreadDays, maxRequests: requestsLeft }
+    const registry = { ...common, acceptShrink: false, ...limits }
     const summary =
       names === undefined || points.stopped_by !== null || isUnreadable(points)
         ? points

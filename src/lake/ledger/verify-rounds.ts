@@ -62,6 +62,23 @@ export function affordable<T>(
   return chosen
 }
 
+/** Limits of a verify. */
+export interface VerifyLimits {
+  /** Most credits or requests; null for everything in the lake. */
+  readonly budget: number | null
+  /** Days in which daily runs compare everything once, so that each may cost less; null: each spends all of it. */
+  readonly spreadDays: number | null
+}
+
+/** Fewest credits or requests that a daily run may spend: a small lake is compared whole. */
+const leastDaily = 10
+
+/** Returns the most that a run may spend if comparing everything costs `whole`; null for no limit. */
+export function spentDaily(whole: number, { budget, spreadDays }: VerifyLimits): number | null {
+  if (budget === null || spreadDays === null) return budget
+  return Math.min(budget, Math.max(leastDaily, Math.ceil(whole / spreadDays)))
+}
+
 /** Builds the error of a verify that found contradictions, which `subject` counts; null if there are none. */
 export function contradictionError(count: number, subject: string, next: string): LakeError | null {
   return count === 0 ? null : new LakeError('integrity', { subject, next })

@@ -11,7 +11,13 @@ import {
   summary as countsOf,
 } from '../../lake/ledger/index-queries.ts'
 import type { CoverageRow } from '../../lake/ledger/entry.ts'
-import { contradictionError, roundOf, unansweredError, type WindowCounts } from '../../lake/ledger/verify-rounds.ts'
+import {
+  contradictionError,
+  roundOf,
+  unansweredError,
+  type VerifyLimits,
+  type WindowCounts,
+} from '../../lake/ledger/verify-rounds.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import type { ObservedAgain } from '../../lake/ledger/lost-points.ts'
 import { countStarts } from '../../sources/points/revisable.ts'
@@ -42,13 +48,9 @@ import { count } from '../../base/time.ts'
 import { intersect } from '../../base/windows.ts'
 
 /** Input of a verify. */
-interface VerifyInput extends MetricsInput {
+interface VerifyInput extends MetricsInput, VerifyLimits {
   /** Scope of the points to request; null: none are requested, the files are proved all the same. */
   readonly scope: VerifyScope | null
-  /** Maximum credits; null: everything in the scope. */
-  readonly budget: number | null
-  /** Days in which daily runs compare everything once; null: this run may spend the whole budget. */
-  readonly spreadDays: number | null
 }
 
 /** Dependencies of a verify; damage is reported as soon as it is seen, before any request. */

@@ -6,7 +6,7 @@ import type { CoverageRow, Verified } from '../../lake/ledger/entry.ts'
 import { isPlain } from '../../lake/ledger/coverage.ts'
 import { loadCoverage, storedSeries, type StoredSeries, storedInterval } from '../../lake/ledger/index-queries.ts'
 import { storedVerified } from '../../lake/ledger/run-queries.ts'
-import { affordable, inTurns } from '../../lake/ledger/verify-rounds.ts'
+import { affordable, inTurns, spentDaily, type VerifyLimits } from '../../lake/ledger/verify-rounds.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { type Ask, type Plan, priceOf, totalsOf } from './plan.ts'
 import type { Settings } from '../../catalog/settings.ts'
@@ -26,17 +26,10 @@ export interface VerifyScope {
 }
 
 /** The criteria by which windows are chosen. */
-interface Choice {
+interface Choice extends VerifyLimits {
   readonly settings: Settings
   readonly catalogue: Catalogue
   readonly scope: VerifyScope
-  /** Maximum credits of these windows; null for everything. */
-  readonly budget: number | null
-  /**
-   * Days in which daily runs compare everything once, so that each may cost less than the budget; null: each spends all
-   * of it.
-   */
-  readonly spreadDays: number | null
   /** Start of the round, microseconds; what it has requested since then is done. */
   readonly begun: Micros
   /** Partitions with a damaged file, where nothing can be compared. */
@@ -76,7 +69,8 @@ const dearProbeDays = 10
 export function chooseWindows(ledger: Ledger, choice: Choice): ChosenWindows {
   const { settings, begun } = choice
   const { candidates, done, left } = candidatesOf(ledger, choice)
-  const budget = budgetOf(candidates, choice)
+  const whole = candidates.reduce((sum, { ask }) => sum + ask.credits, 0)
+  const budget = spentDaily(whole, choice)
   const inOrder = (some: readonly Candidate[]): Ask[] => rotation(some).map(({ ask }) => ask)
   const take = (some: readonly Ask[], limit: number | null): Ask[] =>
     affordable(some, ({ credits }) => credits, { budget: limit, stops: true })
@@ -102,16 +96,6 @@ export function chooseWindows(ledger: Ledger, choice: Choice): ChosenWindows {
     ...[...left].map(([why, seriesCount]) => `${formatCount(seriesCount)} series are left out: ${why}`),
   ]
   return { plan: { asks, blocked: [], totals, notes }, windows, refused: new Set(probes) }
-}
-
-/** Fewest credits that a daily run may spend: a small lake is compared whole. */
-const leastDaily = 10
-
-/** Returns the maximum credits that this run may spend; null for no limit. */
-function budgetOf(candidates: readonly Candidate[], { budget, spreadDays }: Choice): number | null {
-  if (budget === null || spreadDays === null) return budget
-  const whole = candidates.reduce((sum, { ask }) => sum + ask.credits, 0)
-  return Math.min(budget, Math.max(leastDaily, Math.ceil(whole / spreadDays)))
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Resource } from '../../catalog/catalogue.ts'
-import { affordable, inTurns } from '../../lake/ledger/verify-rounds.ts'
+import { affordable, inTurns, spentDaily, type VerifyLimits } from '../../lake/ledger/verify-rounds.ts'
 import type { Micros } from '../../base/time.ts'
 import { detailAsk, type Filters } from './reading.ts'
 import { canBeAsked } from './json.ts'
@@ -90,25 +90,36 @@ export function isShown(
   })
 }
 
+/** Checks of one run. */
+export interface ChosenChecks {
+  readonly checks: readonly Check[]
+  /** Number of checks that are possible. */
+  readonly held: number
+  /** Most requests that the run may send; null for no limit. */
+  readonly budget: number | null
+}
+
 /**
  * Chooses checks within the budget (null for everything), in turn from the records and the lists of each resource:
  * those never requested or longest ago first. What has agreed since `begun` is done.
  */
 export function chooseChecks(
   holding: Holding,
-  { budget, begun }: { readonly budget: number | null; readonly begun: Micros },
-) {
-  const queues: Check[][] = []
-  let checksPossible = 0
-  for (const resource of holding.resources)
-    for (const all of [recordChecks(resource, holding), listChecks(resource, holding)]) {
-      const small = all.filter(({ requests }) => budget === null || requests <= Math.max(1, sampleShare * budget))
-      checksPossible += all.length
-      queues.push(byAge(small, holding, begun))
-    }
+  { begun, ...limits }: VerifyLimits & { readonly begun: Micros },
+): ChosenChecks {
+  const possible = holding.resources.flatMap((resource) => [
+    recordChecks(resource, holding),
+    listChecks(resource, holding),
+  ])
+  const whole = possible.flat().reduce((sum, { requests }) => sum + requests, 0)
+  const budget = spentDaily(whole, limits)
+  const queues = possible.map((all) => {
+    const small = all.filter(({ requests }) => budget === null || requests <= Math.max(1, sampleShare * budget))
+    return byAge(small, holding, begun)
+  })
   const inOrder = inTurns(queues).flatMap((turn) => turn)
   const checks = affordable(inOrder, ({ requests }) => requests, { budget, stops: false })
-  return { checks, held: checksPossible }
+  return { checks, held: possible.flat().length, budget }
 }
 
 /** Orders checks: those never requested or longest ago first; those of one age independently of their ids. */

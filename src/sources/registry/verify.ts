@@ -10,7 +10,14 @@ import { findingLine, readFindings, readHeld, readKeys, readVerifyFindings, tabl
 import { type RecordFinding, type VerifyKind, verifyKinds } from './history.ts'
 import { gravestOf, type LakeError } from '../../base/errors.ts'
 import { type Ended, endedBy } from '../http/request-rows.ts'
-import { contradictionError, type Counts, noneOf, roundOf, unansweredError } from '../../lake/ledger/verify-rounds.ts'
+import {
+  contradictionError,
+  type Counts,
+  noneOf,
+  roundOf,
+  unansweredError,
+  type VerifyLimits,
+} from '../../lake/ledger/verify-rounds.ts'
 import { connectRegistry, type RegistryDeps, type RegistryInput, type RegistryRun, verdictOf } from './run.ts'
 import type { Resource } from '../../catalog/catalogue.ts'
 import { commit, type Ticket } from '../../lake/ledger/commit.ts'
@@ -134,11 +141,9 @@ export function registryVerdict(summary: RegistryVerified): LakeError | null {
 }
 
 /** The input of a verify of the registry. */
-interface RegistryVerifyInput extends RegistryInput {
+interface RegistryVerifyInput extends RegistryInput, VerifyLimits {
   /** Names of resources; null: all. */
   readonly names: readonly string[] | null
-  /** Maximum number of requests; null for everything in the lake. */
-  readonly budget: number | null
 }
 
 /** Number of checks that are judged and remembered together. */
@@ -155,10 +160,12 @@ const eventDelayMs = 180_000
 export async function verifyRegistry(input: RegistryVerifyInput, deps: RegistryDeps): Promise<RegistryVerified> {
   return await connectRegistry({ name: 'registry verify', lock: 'verify' }, input, deps, async (run) => {
     const { ledger, id, connection } = run
-    const { budget, names } = input
-    const round = roundOf(ledger, run.job, [names, budget], deps.nowMicros())
+    const { names, spreadDays } = input
+    let budget = input.budget
+    const round = roundOf(ledger, run.job, [names, budget, spreadDays], deps.nowMicros())
     const comparing = await comparingOf(run, input, () => budget !== null && connection.sent() >= budget)
-    const chosen = chooseChecks(comparing.holding, { budget, begun: round.beganAt })
+    const chosen = chooseChecks(comparing.holding, { budget, spreadDays, begun: round.beganAt })
+    budget = chosen.budget
     const course = newCourse(registryState(ledger).cursor ?? '')
     const plan = { ...round, checks: chosen.checks.length }
     connection.log.note('planned', plan)
