@@ -19,7 +19,7 @@ OFTEN_NULL = {*DIMENSIONS, "o", "extra", "computed_at", "component"}
 _AS_OF = utc_sql("getvariable('as_of')")
 _DECISION_MACROS = {
     "question_reach": """from_json($1, '["VARCHAR"]'), $2""",
-    "question_unsettled": """from_json($1, '["VARCHAR"]'), $2, currency := $3, exchange := $4, network := $5""",
+    "question_unresolved": """from_json($1, '["VARCHAR"]'), $2, currency := $3, exchange := $4, network := $5""",
 }
 """The macros that take decisions, and how the values of a question stand in their calls."""
 _JOINS = re.compile(r"\bpit_(?:join|long|window)\b", re.I)
@@ -200,7 +200,7 @@ SELECT 1 FROM pit_registry('_pit_listed') WHERE product_id IS NOT NULL LIMIT 1""
                 names = json.dumps([one["name"] for one in join["metrics"]])
                 # The decisions may stand in no CTE of which the lake knows.
                 last, assets, late = (self._of_decisions(join, "ends" if "ends" in join else "decisions", "question_reach", [names, join["interval"]]) or [(None, "[]", False)])[0]
-                rows = self._of_decisions(join, "decisions", "question_unsettled", [names, join["interval"], *(join[one] for one in DIMENSIONS)]) \
+                rows = self._of_decisions(join, "decisions", "question_unresolved", [names, join["interval"], *(join[one] for one in DIMENSIONS)]) \
                     if late and join.get("answers_unsettled") else []
                 join["beyond_rows"] = [dict(zip(("metric", "decisions", "since"), row)) for row in rows]
                 for one in join["metrics"]:

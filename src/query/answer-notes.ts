@@ -285,7 +285,7 @@ async function decisionsOf(
   const { currency, exchange, network } = join
   const beyond =
     reach?.late === true && join.answers_unsettled
-      ? await askDecisions<UnresolvedDecisions & Row>(engine, text, 'question_unsettled', [
+      ? await askDecisions<UnresolvedDecisions & Row>(engine, text, 'question_unresolved', [
           names,
           join.interval,
           currency,
@@ -310,7 +310,7 @@ interface DecisionReach {
 /** Macros that take decisions, each with the arguments that follow them in a call. */
 const decisionMacros = {
   question_reach: `from_json($1, '["VARCHAR"]'), $2`,
-  question_unsettled: `from_json($1, '["VARCHAR"]'), $2, currency := $3, exchange := $4, network := $5`,
+  question_unresolved: `from_json($1, '["VARCHAR"]'), $2, currency := $3, exchange := $4, network := $5`,
 } as const
 
 /** Runs a macro over the decisions that a judged SELECT returns; every value of the question is a parameter. */

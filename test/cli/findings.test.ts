@@ -186,7 +186,7 @@ test('registry findings of verify are acknowledged by id, by resource and once f
     await ends(0, 'registry', 'snapshot')
     expect(await standing(desk)).toEqual([0, 'trusted', 0, 2, 2])
     expect(told()).toHaveLength(2)
-    expect(await ends(0, 'violations', 'list')).toBe('0 open, 2 acknowledged, 1 settled\n')
+    expect(await ends(0, 'violations', 'list')).toBe('0 open, 2 acknowledged, 1 resolved\n')
     expect(listed(await ends(0, 'violations', 'list', '--all', '--json'))).toHaveLength(3)
     await ends(0, 'verify', '--resources', 'issuers', '--all')
 

@@ -34,7 +34,7 @@ const timeless = [
   'question_asked',
   // They tell of decisions what `coverage` and `unresolved` tell, which are probed.
   'question_reach',
-  'question_unsettled',
+  'question_unresolved',
 ]
 
 const { everyInterval, supply, nested, plain, exchanges, revised, bars, derived } = metrics

@@ -296,7 +296,7 @@ test('a change that never gets its event is a finding after the wait', async () 
     rig.clock.now += 600
     const again = await rig.verify({ budget: null, names: ['deployments'] })
     expect(again.findings.map(({ id }) => id)).toEqual(['d2'])
-    expect(again.results.untold).toBe(1)
+    expect(again.results.undecided).toBe(1)
   }))
 
 test('list filters that the provider ignores are reported once, cost a request each and are no findings', async () =>

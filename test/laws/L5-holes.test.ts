@@ -34,7 +34,7 @@ test('a gap at the head of a first answer is reported as such by the run and by 
     const begins = { metric: count, asset: 'BTC', interval: '24h', begins: '2026-09-08', asked_from: '2026-07-13' }
     expect(summary.begins_later).toEqual([begins])
     expect(await told(own)).toContainEqual(
-      `note: 1 series begins later than requested: ${count} BTC begins 2026-09-08, asked from 2026-07-13; pitlake sql 'FROM coverage'`,
+      `note: 1 series begins later than requested: ${count} BTC begins 2026-09-08, requested from 2026-07-13; pitlake sql 'FROM coverage'`,
     )
   }))
 

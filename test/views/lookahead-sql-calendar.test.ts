@@ -63,7 +63,7 @@ test.for(pairs)(
       verdict: 'leak',
       proved: false,
       depends_on: ['calendar'],
-      reason: expect.stringMatching(/calendar ends sooner/),
+      reason: expect.stringMatching(/calendar ends earlier/),
     })
     expect(found.differences[0]?.future).toBe('calendar')
     const clean = await prove(`WITH d AS (${calendar}) SELECT ts, ${honest} AS v FROM d`)

@@ -27,7 +27,7 @@ afterAll(async () => await remove())
 
 const decisions = (end: string): string =>
   `WITH d AS (SELECT 'BTC' AS asset, unnest([TIMESTAMPTZ '2024-03-04T00:10:00Z', TIMESTAMPTZ '${end}']) AS ts)`
-const late = { code: 'beyond-settled', subject: plain, figures: { decisions: 1, since: '2024-06-01T00:00:00Z' } }
+const late = { code: 'unresolved-decisions', subject: plain, figures: { decisions: 1, since: '2024-06-01T00:00:00Z' } }
 const lost = (code: string, subject: string) => [expect.objectContaining({ code, subject })]
 
 test.each([
@@ -109,8 +109,8 @@ test('panels and joins note late decisions with the names in the question', asyn
   const late = { decisions: [{ asset: 'BTC', ts: '2024-06-01' }], metrics: [plain, 'price_usd'] }
   await lake.panel(late)
   expect(noted(lake).map(({ code, subject }) => [code, subject])).toEqual([
-    ['beyond-settled', plain],
-    ['beyond-settled', 'price_usd'],
+    ['unresolved-decisions', plain],
+    ['unresolved-decisions', 'price_usd'],
   ])
   expect(lake.notes.join()).toContain("`unresolved: 'null'`")
   await lake.panel({ ...late, unresolved: 'null' })

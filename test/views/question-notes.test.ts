@@ -65,7 +65,7 @@ const questions: readonly (readonly [question: object, told: Told | undefined])[
   ],
   [
     { beyond: [{ metric: plain, decisions: 3, since: '2026-01-01T00:00:00Z' }] },
-    { code: 'beyond-settled', figures: { decisions: 3 } },
+    { code: 'unresolved-decisions', figures: { decisions: 3 } },
   ],
   [metric(plain), undefined],
   [metric(supply, { currency: ['*'], last: '2024-03-02T00:10:00Z' }), undefined],

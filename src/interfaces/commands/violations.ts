@@ -33,7 +33,7 @@ Differences of registry records come from \`pitlake verify\`. They leave the lis
     const shown = call.options.all ? all : all.filter(isOpen)
     const states = Map.groupBy(all, statusOf)
     const count = (status: Status): number => states.get(status)?.length ?? 0
-    const ended = (['reverted', 'settled'] as const).filter((status) => count(status) > 0)
+    const ended = (['reverted', 'resolved'] as const).filter((status) => count(status) > 0)
     const rest = (['acknowledged', ...ended] as const)
       .map((status) => `, ${formatCount(count(status))} ${status}`)
       .join('')
@@ -107,11 +107,11 @@ async function differing(call: Filtering, ledger: Ledger, whole = false): Promis
 
 const dayOf = (at: Micros): string => formatMillis(at).slice(0, 10)
 
-type Status = 'open' | 'acknowledged' | 'reverted' | 'settled'
+type Status = 'open' | 'acknowledged' | 'reverted' | 'resolved'
 
 function statusOf(difference: UpstreamDifference): Status {
   if (difference.acknowledged_at !== null) return 'acknowledged'
-  if ('settled' in difference) return difference.settled ? 'settled' : 'open'
+  if ('resolved' in difference) return difference.resolved ? 'resolved' : 'open'
   return difference.reverted_at === null ? 'open' : 'reverted'
 }
 
@@ -166,8 +166,8 @@ export function differenceDocument(difference: UpstreamDifference): object {
   const found_at = formatMillis(difference.found_at)
   const status = statusOf(difference)
   if ('record' in difference) {
-    const { resource, record, detail, held: stored, offered, settled } = difference
-    const about = { resource, record, detail, found_at, settled, status }
+    const { resource, record, detail, held: stored, offered, resolved } = difference
+    const about = { resource, record, detail, found_at, resolved, status }
     return { id, ...noSeries, t: null, kind, stored, offered, acknowledged, why, ...about }
   }
   const { series, t, stored, offered, reverted_at, incident } = difference
@@ -199,7 +199,7 @@ function line(difference: UpstreamDifference): (string | null)[] {
   const state = `${status} ${status === 'open' ? 'since ' : ''}${dayOf(at)}${why === null ? '' : `: ${why}`}`
   if ('record' in difference) {
     const { resource, record, detail } = difference
-    return [id, kind, `${resource} ${record}`, foundOn, null, detail, status === 'settled' ? status : state]
+    return [id, kind, `${resource} ${record}`, foundOn, null, detail, status === 'resolved' ? status : state]
   }
   const { series, t, stored, offered, incident } = difference
   if (incident === null) return [id, kind, series.replaceAll('|', ' ').trim(), formatInstant(t), stored, offered, state]

@@ -116,7 +116,7 @@ export const noteWords = {
   'views-behind': 'the views of this lake are of version {made}, the lake is at {newest}: run pitlake views',
   'mirror-behind': 'the data of this mirror are of version {made}, the lake is at {newest}: run pitlake pull {subject}',
   unnoted: 'notes could not be worked out: {subject}',
-  'beyond-settled':
+  'unresolved-decisions':
     "unresolved decisions of '{subject}' get its newest value: {decisions}, from {since} on; {option " +
     "unresolved=null}, in SQL `unresolved := 'null'`, gives NULL",
 } as const satisfies Readonly<Record<string, string>>

@@ -247,7 +247,7 @@ export function beginsLater(rows: readonly CoverageRow[]): BeginsLater[] {
 
 /** Describes a series that begins later than requested. */
 export function beginsInWords({ metric, asset, begins, asked_from }: BeginsLater): string {
-  return `${metric} ${asset} begins ${begins}, asked from ${asked_from}`
+  return `${metric} ${asset} begins ${begins}, requested from ${asked_from}`
 }
 
 /** Returns the error of a job that requested points and ended early; null if it did not. */

@@ -52,7 +52,7 @@ export interface ListedFinding {
   /** The reason that the person gave; null if nobody has acknowledged it. */
   readonly why: string | null
   /** Whether the lake has stored a different state of the record since: nothing is left to look at. */
-  readonly settled: boolean
+  readonly resolved: boolean
 }
 
 /** Returns the name of a finding for people; it differs for each offered record. */
@@ -67,9 +67,9 @@ function acceptedFindings(ledger: Ledger): Map<string, { readonly at: Micros; re
 /** Whether the finding needs attention: it was not acknowledged, and no later state of the record resolves it. */
 export function isOpenFinding({
   acknowledged_at,
-  settled,
-}: Pick<ListedFinding, 'acknowledged_at' | 'settled'>): boolean {
-  return acknowledged_at === null && !settled
+  resolved,
+}: Pick<ListedFinding, 'acknowledged_at' | 'resolved'>): boolean {
+  return acknowledged_at === null && !resolved
 }
 
 /** Kinds that a later state of the record in the lake settles. */
@@ -88,12 +88,12 @@ export async function listFindings(ledger: Ledger, resources: readonly string[] 
     const note = accepted.get(id)
     const since = storedEntities.get(row.resource)?.get(record)?.at ?? 0
     const isSettled = settling.has(row.kind) && since > row.found_at
-    return { ...row, id, record, acknowledged_at: note?.at ?? null, why: note?.why ?? null, settled: isSettled }
+    return { ...row, id, record, acknowledged_at: note?.at ?? null, why: note?.why ?? null, resolved: isSettled }
   })
 }
 
 /** Results of a check: agreement, pending (the feed has news of it), undecidable, or a kind of finding. */
-const registryResults = [...verifyKinds, 'pending', 'untold', 'identical'] as const
+const registryResults = [...verifyKinds, 'pending', 'undecided', 'identical'] as const
 
 /** The result of one check. */
 type RegistryResult = (typeof registryResults)[number]
@@ -304,7 +304,7 @@ async function workPortion(verifying: Verifying, checks: readonly Check[]): Prom
   const tried = askedChecks.tried.filter((check) => !unjudged.has(check))
   await keep(verifying, { tried, sound: [...askedChecks.sound, ...askedChecks.untold, ...found.sound] }, found.found)
   course.results.identical += askedChecks.sound.length + found.sound.length
-  course.results.untold += askedChecks.untold.length
+  course.results.undecided += askedChecks.untold.length
   course.verified += askedChecks.sound.length + askedChecks.untold.length + found.sound.length + found.checks
   return stopped
 }

@@ -162,11 +162,11 @@ async function tryCuts(trial: Trial, states: States): Promise<ReadonlySet<number
 
 /** Reason of a leak that depends on later decisions. */
 const calendarReason =
-  'its rows are others where its calendar ends sooner: a row of a calendar is known from its instant on'
+  'its rows change if its calendar ends earlier: a row of a calendar is known only from its own time on'
 
 /** Builds the reason of any other leak of a function: of its cause only what it depends on is known. */
 function functionReason(turns: readonly Dependence[]): string {
-  const differs = 'its rows are others where what came later is missing, or another'
+  const differs = 'its rows differ if later data is missing or altered'
   return turns.length === 0 ? `${differs}; cause not found` : differs
 }
 

@@ -179,7 +179,7 @@ _pit_coded AS (
   FROM (SELECT unnest(from_json(coalesce(json_extract(CAST(asked AS VARCHAR), '$.grids'), '[]'), '[["VARCHAR"]]')) AS ends) AS g
   WHERE TRY_CAST(g.ends[1] AS TIMESTAMPTZ) > TRY_CAST(g.ends[2] AS TIMESTAMPTZ)
   UNION ALL
-  SELECT NULL, b.one.metric, 'beyond-settled', NULL, NULL, to_json({'decisions': b.one.decisions, 'since': {{told b.one.since}}})
+  SELECT NULL, b.one.metric, 'unresolved-decisions', NULL, NULL, to_json({'decisions': b.one.decisions, 'since': {{told b.one.since}}})
   FROM (SELECT unnest(from_json(coalesce(json_extract(CAST(asked AS VARCHAR), '$.beyond'), '[]'), '[{"metric": "VARCHAR", "decisions": "BIGINT", "since": "TIMESTAMPTZ"}]')) AS one) AS b
 ),
 _pit_near AS (

@@ -1,6 +1,6 @@
 -- question_reach: how far the decisions of a join reach, which a caller names as a relation of asset, ts and latency.
 -- columns: last (their newest ts), assets (JSON), late: whether one may be late, behind the first hole in what `coverage` settles, of a
---   series without any, or behind `as_of`. That is told in a fifth of the time that `question_unsettled` takes.
+--   series without any, or behind `as_of`. That is told in a fifth of the time that `question_unresolved` takes.
 -- law: L1, L5.
 CREATE OR REPLACE MACRO question_reach(decisions, asked_metrics, asked_interval) AS TABLE
 WITH {{part asked_decisions}},
