@@ -164,7 +164,7 @@ class Lake:
 
     @property
     def version(self) -> int:
-        """Version at which every answer stands.
+        """Version that every answer reads.
 
         Returns:
             The number of the commit.
@@ -690,10 +690,10 @@ class Lake:
 
     def sweep(self, query: Callable[..., str], grid: Mapping[str, Sequence[Any]], *, returns: str = "ret",
               periods: float = 365) -> Result:
-        """Tries a query with each combination of parameters, and says how much of the best result is chance.
+        """Tries a query with each combination of parameters, and estimates how much of the best result is chance.
 
-        pitlake first records every try in the lake, as `pitlake preregister` does. Then it runs all of them on the version at which
-        this lake stands. A certificate of one of them shows how many tries there were.
+        pitlake first records every try in the lake, as `pitlake preregister` does. Then it runs all of them on the version that
+        this lake has open. A certificate of one of them shows how many tries there were.
 
         Args:
             query: Function that takes the parameters by name and returns SQL.
@@ -884,8 +884,8 @@ def open(path: str | Path | None = None, *, as_of: Moment | None = None, observe
          threads: int | None = None, memory: str | None = None, progress: bool | None = None) -> Lake:
     """Opens the lake in a folder for reading.
 
-    A lake that was moved or copied opens where it is. Its views are then rebuilt each time, which takes most of a second.
-    Run `pitlake views` once to avoid that.
+    You can open a lake that was moved or copied. Each call of `open` then rebuilds its views, which takes almost a second. Run
+    `pitlake views` once to avoid that.
 
     Args:
         path: Folder of the lake. Default: `PITLAKE_DATA`, else `data`.

@@ -301,7 +301,7 @@ describe('why a result changed', () => {
     expect(lines[0]).toMatch(/^version 2 and now, version \d+: explained, \d runs? over \d+ commits?$/)
     expect(lines[1]).toMatch(new RegExp(`^version ${made.get('late')} changed it: fetch, 2025-06-01T\\d\\d:00:00Z, `))
     expect(lines[2]).toBe('row 9, v: 1519.0 -> 1520.0')
-    expect(lines[3]).toBe('made by these, of which none can be left out')
+    expect(lines[3]).toBe('caused by these, none of which can be left out')
     expect(lines[4]).toMatch(
       /^ {2}addresses\/active_count_pit ETH 24h .*t=2024-01-21T00:00:00\.000000Z: not there -> 1520 known 2024-01-22T06:00:00\.000000Z \(observed\), came 2025-/,
     )

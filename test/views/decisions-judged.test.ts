@@ -53,7 +53,11 @@ async function reportDecisions(decisions: string): Promise<void> {
 }
 
 test.each([
-  ['one SELECT is answered', "FROM (VALUES ('BTC', TIMESTAMPTZ '2024-06-01')) AS d (asset, ts)", ['unresolved-decisions']],
+  [
+    'one SELECT is answered',
+    "FROM (VALUES ('BTC', TIMESTAMPTZ '2024-06-01')) AS d (asset, ts)",
+    ['unresolved-decisions'],
+  ],
   ['a SELECT past the views of the lake is not run', 'FROM duckdb_settings() LIMIT 1', []],
   ['two statements are not run', "FROM (VALUES (1)) AS d; SELECT 'BTC', TIMESTAMPTZ '2024-06-01', NULL", []],
 ])('a question on the side about decisions: %s', async (_, relation, found) => {

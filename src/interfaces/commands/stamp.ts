@@ -154,15 +154,17 @@ function explainedInWords(explained: Explained): string {
   if (commit !== null) {
     const { version, job, committed_at } = commit
     lines.push(
-      `version ${version} changed it: ${job}, ${instant(committed_at)}, ${several(commit.points_added, 'point')} came`,
+      `version ${version} changed it: ${job}, ${instant(committed_at)}, ${several(commit.points_added, 'point')} added`,
     )
-    if (commit.rules.length > 0) lines.push(`  with other availability rules for ${commit.rules.join(', ')}`)
+    if (commit.rules.length > 0) lines.push(`  with changed availability rules for ${commit.rules.join(', ')}`)
     if (commit.further) lines.push('  later commits changed it further')
   }
   if (row !== null)
     lines.push(`row ${row.row}, ${row.column ?? 'the whole row'}: ${side(row, 'from')} -> ${side(row, 'to')}`)
   if (points.length + records.length > 0)
-    lines.push(minimal ? 'made by these, of which none can be left out' : 'made by some of these (more: --tries)')
+    lines.push(
+      minimal ? 'caused by these, none of which can be left out' : 'caused by some of these (search longer: --tries)',
+    )
   lines.push(...points.slice(0, most).map(pointLine), ...records.slice(0, most).map(recordLine))
   const more = Math.max(0, points.length - most) + Math.max(0, records.length - most)
   if (more > 0) lines.push(`  and ${more} more (--json)`)
