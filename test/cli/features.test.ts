@@ -267,7 +267,7 @@ async function refusesRings(): Promise<void> {
     )
     expect(ended.code).toBe(2)
     expect(ended.message).toContain(
-      'expected what others tell, got a ring: feature/a reads feature/b reads feature/c reads feature/a',
+      'expected a query over other data than its own values, got a circle: feature/a reads feature/b reads feature/c reads feature/a',
     )
     const told = Object.fromEntries(ended.features.map(({ name, status }) => [name.slice(8), status]))
     expect(told).toEqual({ a: 'failed', b: 'failed', c: 'failed', d: 'proved', ab: 'proved' })
@@ -342,7 +342,7 @@ test('a feature that cannot run is reported with its line, and other features ar
       nowhere: ['SELECT ts, v FROM nowhere', /nowhere/],
       itself: [
         `SELECT ts, v FROM pit_join('grid', 'feature/itself', '24h')`,
-        /sql: expected what others tell, got feature\/itself itself/,
+        /sql: expected a query over other data than its own values, got feature\/itself itself/,
       ],
       unread: [`SELECT ts, v FROM 'f.yaml'`, /f\.yaml/],
       past: ['SELECT ts, (SELECT count(*) FROM main.points) AS v FROM grid', /sql: expected points without a schema/],

@@ -360,7 +360,7 @@ test('a file that grows during an import is refused whole, and imported once it 
     clearInterval(writing)
     expect([refused.code, refused.message]).toEqual([
       6,
-      expect.stringMatching(/p\.csv: expected a file that nobody writes to/),
+      expect.stringMatching(/p\.csv: expected a file that does not change during the import/),
     ])
     expect(existsSync(join(desk.folder, 'lake', 'points'))).toBe(false)
     const { code, told } = await desk.take([file, '--as', 'p'])

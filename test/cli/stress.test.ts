@@ -279,7 +279,7 @@ test('a query or statistic that cannot be judged is undecided with the reason', 
   )
   expect([none.code, none.message]).toEqual([
     6,
-    expect.stringMatching(/the statistic is not a number on the lake as it is; mend/),
+    expect.stringMatching(/the statistic is not a number on the lake as it is; correct/),
   ])
   const still = await told(`SELECT 1 AS r FROM (${grid})`, '--statistic', 'sum(r)', '--lag', '1d')
   expect([still.code, still.notes]).toEqual([

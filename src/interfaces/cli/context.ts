@@ -165,7 +165,7 @@ export function verdictError(
 ): LakeError | null {
   if (verdict === good) return null
   const got = reason ?? undefined
-  const mend = `mend what the reason names, then run pitlake ${command} again`
+  const mend = `correct what the reason names, then run pitlake ${command} again`
   return verdict === 'undecided'
     ? new LakeError('incomplete', { subject: `${file} is undecided`, got, next: mend })
     : new LakeError('integrity', { subject: `${file} ${bad}`, got, next })

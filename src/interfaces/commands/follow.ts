@@ -88,7 +88,7 @@ async function broughtFeatures(call: Call, names: readonly string[]): Promise<Co
   if (done.error?.kind !== 'usage') return done
   const mended = done.error.complaints.map((complaint) => ({
     ...complaint,
-    next: complaint.next ?? 'mend it, then pitlake features',
+    next: complaint.next ?? 'correct it, then pitlake features',
   }))
   return { ...done, error: new LakeError('incomplete', mended) }
 }

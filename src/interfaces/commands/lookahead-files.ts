@@ -80,7 +80,7 @@ function reportError({ counts, items }: ResearchReport): LakeError | null {
       next: `use the pit joins, then run pitlake lookahead ${file} again`,
     }))
   const open = counts.undecided + counts['not checked']
-  const next = 'mend what the table names, or leave a query out with the comment `-- pitlake: skip REASON`'
+  const next = 'correct what the table names, or leave a query out with the comment `-- pitlake: skip REASON`'
   return gravestOf([
     leaks.length === 0 ? null : new LakeError('integrity', leaks),
     open === 0 ? null : new LakeError('incomplete', { subject: `${several(open, 'item')} without a verdict`, next }),

@@ -94,7 +94,7 @@ const outcome = {
 const leaked = {
   ...outcome,
   bad: 'looks ahead',
-  next: 'name columns that may look ahead with --labels, and mend the others: pitlake lookahead shows each row',
+  next: 'name columns that may look ahead with --labels, and correct the others: pitlake lookahead shows each row',
 } as const
 
 /** Query, or the path of a stamped result, which has variables of its own. */

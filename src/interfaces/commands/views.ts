@@ -75,7 +75,7 @@ async function viewsFailed(data: string, cause: unknown): Promise<LakeError> {
     subject,
     expected: lag === null ? undefined : `version ${lag.lake.newest}, which is committed`,
     got: complaint?.got ?? (cause instanceof Error ? cause.message : String(cause)),
-    next: `${complaint?.next?.replace(/[,;] .*/, '') ?? 'mend that'}, then run pitlake views: the data are safe`,
+    next: `${complaint?.next?.replace(/[,;] .*/, '') ?? 'correct that'}, then run pitlake views: the data are safe`,
     cause,
   })
 }

@@ -34,7 +34,7 @@ const paging = {
   rows: { kind: 'count', most: pageRows.most, about: `rows of a page, ${pageRows.usual} unless said` },
   cursor: {
     kind: 'text',
-    about: 'that of the page before, with the same arguments: goes on in the same version of the lake',
+    about: 'the cursor of the page before, with the same arguments; continues in the same version of the lake',
   },
   show_sql: { kind: 'switch', about: 'also returns the SQL that ran' },
 } as const satisfies Options
@@ -134,7 +134,8 @@ function panelTool(page: AskPage): Tool {
   const beside = { ...knowledgeOptions, ...paging }
   return {
     name: 'panel',
-    about: 'Decisions × metrics, a column each: the latest value that was knowable at the ts of each decision.',
+    about:
+      'A row for each decision and a column for each metric: the latest value that was knowable at the ts of the decision.',
     input: { ...panelTable, ...beside },
     call: async (args, asker) => {
       const { own, rest } = splitKnownOptions(beside, recordOf(args))

@@ -43,7 +43,7 @@ export async function refuseMirror(root: string): Promise<void> {
   throw usage(`lake ${root}`, {
     expected: 'a lake of its own',
     got: `a mirror of ${source}, which only pitlake pull and pitlake views write to`,
-    next: 'run it where the lake is, then pitlake pull here; pitlake pull --thorough mends a mirror',
+    next: 'run it where the lake is, then pitlake pull here; pitlake pull --thorough repairs a mirror',
   })
 }
 

@@ -341,7 +341,7 @@ function inWords(
 
 function unknownProvider(root: string): LakeError {
   return usage(`lake ${root}`, {
-    expected: 'a provider that tells whether the data are real or made up: lake.json does not say it',
+    expected: 'a configured provider, to know whether the data is real or synthetic: lake.json does not say',
     got: 'none in the configuration',
     next: 'set PITLAKE_METRICS_URL (or PITLAKE_REGISTRY_URL) to the provider of these data',
   })

@@ -107,7 +107,7 @@ export const metricsJudges: Judges<MetricsSeen> = {
     }),
   'endpoints without since and until': () => unknown('not requested: they send their whole series'),
   'endpoints without an interval': () => unknown('not requested: they send their whole series'),
-  'grids that depend on the asked range': () => unknown('two long requests of one heatmap would show it'),
+  'grids that depend on the requested range': () => unknown('two long requests of one heatmap would show it'),
   'listing of assets': ({ assets }) => assetsHold(assets),
   'body of an error': (seen) => errorsHold(answers(seen)),
   'reset of a limit': (seen) => resetHolds(ofPoints(seen)),

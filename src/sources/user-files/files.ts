@@ -147,7 +147,7 @@ export async function refuseGrown(files: readonly Standing[]): Promise<void> {
     if (now.bytes !== file.bytes || now.changed !== file.changed)
       throw new LakeError('incomplete', {
         subject: file.path,
-        expected: 'a file that nobody writes to',
+        expected: 'a file that does not change during the import',
         got: `${file.bytes} bytes before it was read, ${now.bytes} behind that`,
         next: 'import it again once it is whole; nothing of it was taken',
       })

@@ -76,7 +76,7 @@ export async function importOwn(input: ImportInput, deps: JobDeps): Promise<Impo
 function sourcesOf({ files, options, catalogue }: ImportInput): Source[] {
   const { as: name } = options
   if (files.length > 0) {
-    if (name === undefined) throw usage('import', { expected: '--as NAME beside the files', got: 'none' })
+    if (name === undefined) throw usage('import', { expected: '--as NAME with the files', got: 'none' })
     return [{ name, files, mapping: saidBy(options), whole: false }]
   }
   const names = [...catalogue.sources.keys()]

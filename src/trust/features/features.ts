@@ -132,8 +132,8 @@ function refuseRingOrTakenName({ features, endpoints }: Catalogue, { name, path 
   const names = ring?.map((ringName) => `${featurePrefix}${ringName}`) ?? []
   if (ring)
     throw usage('sql', {
-      expected: 'what others tell',
-      got: names.length > 2 ? `a ring: ${names.join(' reads ')}` : `${path} itself`,
+      expected: 'a query over other data than its own values',
+      got: names.length > 2 ? `a circle: ${names.join(' reads ')}` : `${path} itself`,
     })
   const endpoint = endpoints.get(path)
   if (endpoint && !isOwn(endpoint)) throw usage(path, { expected: 'a name of its own', got: endpoint.source })
@@ -164,10 +164,14 @@ function verdictOf({ name, status, reason, waits_for }: FeatureTold): LakeError 
     return new LakeError('integrity', {
       subject: `${name} looks ahead`,
       got,
-      next: 'docs/explanation/trust.md shows how to mend it',
+      next: 'docs/explanation/trust.md shows how to correct it',
     })
   if (status !== 'undecided') return null
-  return new LakeError('incomplete', { subject: `${name} is undecided`, got, next: 'mend it, then pitlake features' })
+  return new LakeError('incomplete', {
+    subject: `${name} is undecided`,
+    got,
+    next: 'correct it, then pitlake features',
+  })
 }
 
 /** Chooses the features that are named, each after those that it reads. */

@@ -83,7 +83,11 @@ export async function valuesOf(
   const off = `NOT ${onGridSql('epoch_us(ts) // 1000000', feature.grid, weekStart)} OR epoch_us(ts) % 1000000 <> 0`
   const [stray] = await session.rows<{ ts: string | null }>(`SELECT min(ts) AS ts FROM ${instants} AND (${off})`)
   if (stray?.ts)
-    throw usage('ts', { expected: `instants on the grid of ${feature.grid}`, got: stray.ts, next: 'mend sql or grid' })
+    throw usage('ts', {
+      expected: `instants on the grid of ${feature.grid}`,
+      got: stray.ts,
+      next: 'correct sql or grid',
+    })
   await runCancellable(session, sql, run, async () => {
     await session.run(`CREATE OR REPLACE TEMP TABLE ${table} AS FROM ${instants}${proved ? '' : ' AND false'}`)
     for (let ts = from; !proved && ts <= to; ts = step(ts, feature.grid, 1)) {
