@@ -127,7 +127,13 @@ async function judgeWords(engine: Engine, statement: string, probe: string, macr
   const computedCalls = mark === undefined ? undefined : computedIn(tree.statements)
   if (computedCalls !== undefined) throw refusalOf(`a computed argument of ${computedCalls}`, 'write it as it is')
   const { names, computed } = filesNamed(tree.statements, macro)
-  if (computed) throw refusalOf('a computed name of a file')
+  if (computed?.startsWith('pit_') === true)
+    throw usage(`SQL: ${computed}`, {
+      expected: 'decisions as the name of a table, view or CTE',
+      got: 'a subquery or a computed value',
+      next: `write WITH d AS (SELECT …) SELECT … FROM ${computed}('d', …)`,
+    })
+  if (computed !== undefined) throw refusalOf('a computed name of a file')
   const { spill } = engine
   if (spill !== undefined && names.some((name) => name.includes('/') && liesIn(spill, name)))
     throw refusalOf('a path of the session itself')

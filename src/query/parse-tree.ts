@@ -216,18 +216,23 @@ function named(node: unknown): readonly string[] | undefined {
   return text === undefined ? undefined : [text]
 }
 
-/**
- * Lists the files that a statement, or the body of a macro, names itself: all texts, tables by name, and whether a name
- * is computed.
- */
-export function filesNamed(root: unknown, macro: boolean) {
-  const computed = [...callsIn(root)].some((call) => {
+/** Files that a statement may read by their own names. */
+interface FilesNamed {
+  /** All constant texts, and the names of tables. */
+  readonly names: readonly string[]
+  /** Function or macro that gets a computed name; undefined if there is none. */
+  readonly computed: string | undefined
+}
+
+/** Lists the files that a statement, or the body of a macro, names itself. */
+export function filesNamed(root: unknown, macro: boolean): FilesNamed {
+  const computed = [...callsIn(root)].find((call) => {
     if (call.name === 'query_table' || fileReader.test(call.name)) return !isWritten(call.arguments[0])
     if (!namesTable.test(call.name)) return false
     // In a macro a name may be an argument of its caller.
     return macro ? !isWritten(relationOf(call)) : !named(relationOf(call))
   })
-  return { names: [...wholeNames(root), ...constantTexts(root)], computed }
+  return { names: [...wholeNames(root), ...constantTexts(root)], computed: computed?.name }
 }
 
 /** Whether a file name, or a list of names, is written as it is. */

@@ -248,6 +248,14 @@ describe('no path that SQL can name is writable', () => {
     await expect(prepared).rejects.toThrow(/got a computed name of a file/)
   })
 
+  test('a join with a subquery as decisions is refused with the way to name it', async () => {
+    const words =
+      /pit_join: expected decisions as the name of a table, view or CTE, got a subquery .* WITH d AS \(SELECT …\)/
+    const decisions = `(SELECT ts, 'BTC' AS asset FROM calendar('2024-01-01', '2024-02-01', '1 day'))`
+    expect((await refusal(`FROM pit_join(${decisions}, 'm', '24h')`)).message).toMatch(words)
+    expect((await refusal(`FROM pit_join('a' || 'b', 'm', '24h')`)).message).toMatch(words)
+  })
+
   test('a link in the lake that leads out of it is not followed', async () => {
     const outside = join(folder, '..', 'secret.txt')
     const link = join(folder, 'points', 'link.txt')
