@@ -13,7 +13,7 @@ TESTS := .cache/tests.json
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit demo lake shell daily watch fetch registry views status publish sql notebooks pictures test test-all test-spark test-recipes test-s3-race test-python test-engines bench-python wheel check docs pack bench bench-quick bench-scale sandbox clean help
+.PHONY: audit demo lake shell daily watch fetch registry views status publish sql notebooks pictures test test-all test-spark test-recipes test-s3-race test-python test-engines bench-python wheel check docs pack bench bench-compare bench-quick bench-scale sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
@@ -103,6 +103,9 @@ bench: $(INSTALLED) ## measures against named peers and writes docs/contributing
 
 bench-quick: ## runs every bench on a fiftieth of what it measures: errors and results that differ count
 	@$(MAKE) --no-print-directory bench QUICK=1
+
+bench-compare: $(INSTALLED) ## runs ten headline figures by turns against the commit BASE; fails if one got slower by more than 10 %
+	@BASE="$(BASE)" node -r ./scripts/fixed-node.cjs test/bench/compare.ts
 
 bench-scale: $(INSTALLED) ## makes a lake of POINTS (50000000; the large one 500000000) and asks it everything: docs/explanation/scale.md; PITLAKE_SCALE_LAKES keeps it
 	node -r ./scripts/fixed-node.cjs test/bench/scale.ts
