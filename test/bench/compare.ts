@@ -108,10 +108,10 @@ const headlines: readonly Headline[] = [
       const wanted = ['--assets', assets.join(','), '--metrics', paths.join(','), '--interval', '24h']
       const { cpu } = command(side, ['panel', '--calendar', calendar, ...wanted, '--out', out, '--data', side.lake])
       using engine = await Engine.open()
-      const [row] = await engine.rows(
-        `SELECT count(*) AS rows, sum(hash(COLUMNS(*)::VARCHAR))::VARCHAR FROM read_parquet(${quote(out)})`,
+      const [row] = await engine.rows<{ digest: string }>(
+        `SELECT concat_ws(' ', count(*), sum(hash(panel))) AS digest FROM read_parquet(${quote(out)}) AS panel`,
       )
-      return { cpu, result: Object.values(row ?? {}).join(' ') }
+      return { cpu, result: row?.digest ?? '' }
     },
   },
   { name: 'status', run: async (_, side) => ({ ...command(side, ['status', '--data', side.lake]), result: '' }) },
