@@ -142,7 +142,7 @@ test(`each cell of vintages shows its value in ${states} states, for pointer, ke
       for (const key of ['ArrowLeft', 'ArrowLeft', 'ArrowUp', 'ArrowRight', 'ArrowDown']) await tab.keyboard.press(key)
       const said = await tab.locator('[role=status]').last().textContent()
       const [, month, value, at] =
-        /^US (\d{4}-\d\d-\d\d): ([\d.]+) told (\d{4}-\d\d-\d\d) \(vintage \d, \w+\)/.exec(said ?? '') ?? []
+        /^US (\d{4}-\d\d-\d\d): ([\d.]+) known from (\d{4}-\d\d-\d\d) \(vintage \d, \w+\)/.exec(said ?? '') ?? []
       const held = told.map((one) => [one.asset, iso(one.t).slice(0, 10), one.v, iso(one.at).slice(0, 10)].join(' '))
       expect(held).toContain(`US ${month} ${Number(value)} ${at}`)
       expect(await frame.locator('.known .looked').count()).toBe(1)
