@@ -149,3 +149,31 @@ export function decisionsFor(
     return [asset, Math.floor(low - 1e12 + random() * (high - low + 2e12))]
   })
 }
+
+/** A span of calendar months and microseconds. */
+export interface CalendarSpan {
+  readonly months: number
+  readonly us: number
+}
+
+/** The instant a span before another; a day that the earlier month does not have is its last. */
+export function instantBefore(at: number, { months, us }: CalendarSpan): number {
+  const date = new Date(Math.floor(at / 1000))
+  const day = date.getUTCDate()
+  date.setUTCDate(1)
+  date.setUTCMonth(date.getUTCMonth() - months)
+  const next = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0))
+  date.setUTCDate(Math.min(day, next.getUTCDate()))
+  return date.getTime() * 1000 + (at % 1000) - us
+}
+
+/**
+ * Of the points known at a decision, newest first, those that ended a span before the newest did or earlier, and how
+ * far before.
+ */
+export function earlierPoints(known: readonly OraclePoint[], span: CalendarSpan) {
+  const [newest] = known
+  if (newest === undefined) return { earlier: [], shift: 0 }
+  const until = instantBefore(newest.end, span)
+  return { earlier: known.filter(({ end }) => end <= until), shift: newest.end - until }
+}

@@ -1,80 +1,25 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Engine, quote, type Row } from '../../src/lake/store/engine.ts'
+import type { Engine } from '../../src/lake/store/engine.ts'
 import { randomOf } from '../helpers/random.ts'
 import { withJoins } from '../helpers/joins.ts'
 import {
   commits,
   decisionsFor,
   iso,
-  knowable,
   type OraclePoint,
   oraclePoint,
   type Question,
   stories,
-  type Story,
 } from '../helpers/pit-oracle.ts'
 import { rounds } from '../helpers/tiers.ts'
 import { micros } from '../helpers/instants.ts'
-import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
+import { decide, pointText, pointsKnownTo, rowText, vintagesOf } from '../helpers/vintage-oracle.ts'
 
 /* The joins over points of which each may have several vintages, by the definition of what was known when. */
 
 const metric = 'addresses/min_1_count_pit'
 const other = 'indicators/sopr_adjusted_pit'
-
-interface Held {
-  readonly row: PointRow
-  readonly at: (typeof commits)[number]
-}
-
-/** The points of a story, some of them told again: later, together with the next point, or at the very same instant. */
-function vintagesOf({ early, late }: Story, random: () => number): Held[] {
-  const held = [...early.map((row) => ({ row, at: commits[0] })), ...late.map((row) => ({ row, at: commits[1] }))]
-  return held.flatMap(({ row, at }): Held[] => {
-    const again = Array.from({ length: Math.floor(random() * 3) }, (_, n): Held => {
-      const kind = random()
-      const value = random()
-      const after = kind < 0.2 ? 0 : kind < 0.7 ? Math.ceil(random() * 4) * 86_400_000_000 : Math.ceil(random() * 5e11)
-      const available_at = iso(micros(row.available_at) + after)
-      // At one instant only a later commit can tell another value.
-      const when = after === 0 ? commits[1] : (commits[Math.floor(random() * 2)] ?? at)
-      return { row: { ...row, available_at, v: value < 0.15 ? null : 2000 + n }, at: when }
-    })
-    const told = new Set([`${row.available_at} ${at}`])
-    return [{ row, at }, ...again.filter((one) => told.size < told.add(`${one.row.available_at} ${one.at}`).size)]
-  })
-}
-
-/** The newest points known for a decision, each as it was known then, or as it was told first. */
-function owed(
-  points: readonly OraclePoint[],
-  [asset, ts]: readonly [string | null, number | null],
-  question: Question,
-  first: boolean,
-): OraclePoint[] {
-  // A value that was withdrawn is none, also where nulls are skipped: they are left out behind the choice of the
-  // vintage.
-  const { skipNulls = false } = question
-  const all = knowable(points, asset, ts, { ...question, skipNulls: first && skipNulls })
-  const order = first ? all.toReversed() : all
-  const each = new Map<number, OraclePoint>()
-  for (const point of order) if (!each.has(point.t)) each.set(point.t, point)
-  const chosen = [...each.values()].filter(({ v, o }) => !skipNulls || v !== null || o !== null)
-  return chosen.toSorted((a, b) => b.t - a.t)
-}
-
-const said = (point: OraclePoint | undefined): string =>
-  JSON.stringify(point ? [iso(point.t), iso(point.available), point.v] : [null, null, null])
-const told = (row: Row): string => JSON.stringify([row['t'] ?? null, row['available_at'] ?? null, row['v'] ?? null])
-
-async function decide(engine: Engine, decisions: readonly (readonly [string | null, number | null])[]): Promise<void> {
-  const text = (values: readonly (string | number | null)[]) => quote(values.map((value) => value ?? '').join(','))
-  const [assets, instants] = [decisions.map(([asset]) => asset), decisions.map(([, ts]) => ts)].map(text)
-  await engine.run(`CREATE OR REPLACE TEMP TABLE d AS
-    SELECT CAST(id AS INTEGER) AS id, nullif(asset, '') AS asset, make_timestamptz(CAST(nullif(us, '') AS BIGINT)) AS ts
-    FROM (SELECT unnest(string_split(${assets}, ',')) AS asset, unnest(string_split(${instants}, ',')) AS us, unnest(range(${decisions.length})) AS id)`)
-}
 
 const questions: readonly Question[] = [
   {},
@@ -94,19 +39,19 @@ async function hold(engine: Engine, points: readonly OraclePoint[], interval: st
     const span = (us: number | undefined) => (us === undefined || us === Infinity ? 'NULL' : `to_microseconds(${us})`)
     const vintage = (n + seed) % 2 === 0 ? 'last' : 'first'
     const options = `max_age := ${span(maxAge)}, latency := ${span(latency)}, skip_nulls := ${skipNulls}, vintage := '${vintage}'`
-    const all = decisions.map((one) => owed(points, one, question, vintage === 'first'))
+    const all = decisions.map((one) => pointsKnownTo(points, one, question, vintage === 'first'))
     const fresh = (own: readonly OraclePoint[], ts: number | null) => own.filter((p) => (ts ?? 0) - p.end <= maxAge)
-    const newest = all.map((own, i) => said(fresh(own.slice(0, 1), decisions[i]?.[1] ?? null)[0]))
+    const newest = all.map((own, i) => pointText(fresh(own.slice(0, 1), decisions[i]?.[1] ?? null)[0]))
     const join = await engine.rows(`FROM pit_join('d', '${metric}', '${interval}', ${options}) ORDER BY id`)
-    expect(join.map(told)).toEqual(newest)
+    expect(join.map(rowText)).toEqual(newest)
     const long = `FROM pit_long('d', ['${metric}', '${other}'], '${interval}', ${options}) WHERE metric = '${metric}' ORDER BY id`
-    expect((await engine.rows(long)).map(told)).toEqual(newest)
+    expect((await engine.rows(long)).map(rowText)).toEqual(newest)
     const window = await engine.rows(`FROM pit_window('d', '${metric}', '${interval}', 3, ${options}) ORDER BY id, nth`)
     const last = all.flatMap((own, i) => {
-      const kept = fresh(own.slice(0, 3), decisions[i]?.[1] ?? null).map(said)
-      return kept.length === 0 ? [said(undefined)] : kept
+      const kept = fresh(own.slice(0, 3), decisions[i]?.[1] ?? null).map(pointText)
+      return kept.length === 0 ? [pointText(undefined)] : kept
     })
-    expect(window.map(told)).toEqual(last)
+    expect(window.map(rowText)).toEqual(last)
   }
 }
 

@@ -35,3 +35,12 @@ export function filled(text: string, places: Readonly<Record<string, Sql>>): Sql
 export function literal(text: Sql): Sql {
   return `'''' || replace(${text}, '''', '''''') || ''''`
 }
+
+/** Builds the SQL of a span. The engine takes a text without a unit as seconds: only 0 needs none. */
+export function spanSql(parameter: Sql): Sql {
+  const text = `CAST(${parameter} AS VARCHAR)`
+  return (
+    `CAST(CASE WHEN TRY_CAST(${text} AS DOUBLE) <> 0 THEN error(concat('${parameter} has no unit: ', ${text})) ` +
+    `ELSE ${text} END AS INTERVAL)`
+  )
+}

@@ -2,6 +2,7 @@ import { endSql, micros, type Sql, startSql, stepSql } from '../../base/interval
 import { quote } from '../../lake/store/engine.ts'
 import { type Interval, intervals, shortestSeconds, type Weekday } from '../../base/time.ts'
 import { beyondAsked } from './joins-beyond.ts'
+import { spanPlaces } from './joins-earlier.ts'
 import { filled, linesOf, literal, lookUp, slot } from './joins-sql.ts'
 import { vintageWords } from './joins-vintages.ts'
 import { asStored, backfillSql, instantSql, unsetSql } from './template.ts'
@@ -128,6 +129,7 @@ const otherClocks = `CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of'
  *   end       the end of the interval that starts at `t`, microseconds
  *   block     the number of the block of 64 intervals in which `p.t` lies
  *   lapses    whether a point may be known and then be none, see joins-vintages
+ *   interval span          literals of the macro's parameters, see joins-earlier
  *   lag first_end newest   no point is known earlier than `lag` after its end; none ends earlier, or starts later
  */
 const textPlaces: Readonly<Record<string, Sql>> = {
@@ -141,6 +143,7 @@ const textPlaces: Readonly<Record<string, Sql>> = {
   lapses: `'false'`,
   first_end: 'own[6]',
   newest: 'own[7]',
+  ...spanPlaces,
 }
 
 function gridOf(name: Interval, weekStart: Weekday): readonly Sql[] {

@@ -12,10 +12,11 @@ import {
   seriesOf,
   wantedOf,
 } from './joins-points.ts'
-import { lookUp } from './joins-sql.ts'
+import { lookUp, spanSql } from './joins-sql.ts'
 import { inText, joinText } from './joins-text.ts'
 import { partPath } from './part-clocks.ts'
 import { beyondAsked } from './joins-beyond.ts'
+import { backSpan, type EarlierPlaces, earlierSql, soughtSql, textOfSpan } from './joins-earlier.ts'
 import { type VintageWords, vintageWords } from './joins-vintages.ts'
 import { backfillSql, unsetSql, utcSql } from './template.ts'
 import type { Weekday } from '../../base/time.ts'
@@ -40,7 +41,10 @@ import type { Weekday } from '../../base/time.ts'
  *   {{span X}}                     a duration as an interval
  *   {{before X}}                   the instant `latency` before X
  *   {{back START N}}               start of the interval so many before
- *   {{fresh}}                      whether a row is young enough for `max_age`, and no gap in the resolved range
+ *   {{fresh}} {{fresh SHIFT}}      whether a row is young enough for `max_age`, its age less SHIFT, and no gap in the
+ *                                  resolved range
+ *   {{sought SITE KEYS}} {{earlier SITE KEYS}}   how far a span reaches back, and the points there; see joins-earlier
+ *   {{newest_known DECISIONS}}     the newest point of `metric` that was known at each decision
  *   {{unresolved}}                 whether gaps in the resolved range are requested; see joins-beyond
  *   {{start T INTERVAL}}           start of the interval that contains T, an instant
  *   {{first X INTERVAL}}           first start that is not before X, an instant
@@ -54,7 +58,7 @@ import type { Weekday } from '../../base/time.ts'
  *   {{known}} {{known kept}} {{vintages KEYS REVISED}} {{current ROW K}} {{observed}} {{number}} {{revised NAME}}
  *                                  see joins-vintages
  *
- * NAMES is the macro's parameter `metric` or `metrics`; NAME is `metric` or a column with a path.
+ * SITE is `macro` or `text`. NAMES is the macro's parameter `metric` or `metrics`; NAME is `metric` or a column with a path.
  */
 export function joinPlaceholders(sources: JoinSources): Readonly<Record<string, (argument: string) => string>> {
   const facts = factsOf(sources)
@@ -89,10 +93,13 @@ export function joinPlaceholders(sources: JoinSources): Readonly<Record<string, 
     fits: (part = '', whole = '') => fitsSql(part, whole),
     expected: (k = '', lag = '', newest = '') => expectedSql(k, lag, newest, weekStart),
     back: (start = '', n = '') => backSql(start, n),
-    fresh: () => `(max_age IS NULL OR _pit_age <= ${microsSql('max_age')})
+    fresh: (shift = '') => `(max_age IS NULL OR _pit_age${shift && ` - ${shift}`} <= ${microsSql('max_age')})
       AND CASE WHEN ${beyondAsked} THEN _pit_o IS DISTINCT FROM '' ELSE true END`,
     its: (place = '') => inText(place),
     unresolved: () => beyondAsked,
+    sought: (site = '', ...keys) => soughtSql(keys, earlierPlaces(site, sources, vintageTexts)),
+    earlier: (site = '', ...keys) => earlierSql(keys, earlierPlaces(site, sources, vintageTexts)),
+    newest_known: (...decisions) => newestKnownSql(decisions.join(' '), pathOf(sources, 'metric'), vintageTexts),
     misses: (points = '', ...keys) => missesSql(keys, points, vintageTexts),
     known: (keptSql = '') =>
       keptSql === ''
@@ -162,19 +169,18 @@ function leafSql(column: string, pointer: Sql): Sql {
   return `CASE WHEN ${pointer} IS NULL THEN known.${column} ELSE ${part} END`
 }
 
-/** Builds the SQL of a span. The engine takes a text without a unit as seconds: only 0 needs none. */
-function spanSql(parameter: Sql): Sql {
-  const text = `CAST(${parameter} AS VARCHAR)`
-  return (
-    `CAST(CASE WHEN TRY_CAST(${text} AS DOUBLE) <> 0 THEN error(concat('${parameter} has no unit: ', ${text})) ` +
-    `ELSE ${text} END AS INTERVAL)`
-  )
-}
-
 /** Builds the SQL of a duration in microseconds; a negative one, which would look ahead, is an error. */
 function microsSql(parameter: Sql): Sql {
   const value = `epoch_us(${spanSql(parameter)})`
   return `CASE WHEN ${value} < 0 THEN CAST(error('${parameter} is negative') AS BIGINT) ELSE coalesce(${value}, 0) END`
+}
+
+/** Returns the SQL of a join with `back`, as it stands in a macro, or in a text that a macro puts together. */
+function earlierPlaces(site: string, { weekStart }: JoinSources, vintageTexts: VintageWords): EarlierPlaces {
+  const lapses = vintageTexts.mayLapse({ ...skipping, revised: 'p.revised' })
+  return site === 'text'
+    ? { ...textOfSpan, weekStart, lapses: lapses && inText('lapses'), vintageTexts }
+    : { interval: '"interval"', span: backSpan, weekStart, lapses, vintageTexts }
 }
 
 function beforeSql(x: Sql): Sql {
@@ -286,6 +292,24 @@ function frontierSql(keys: Sql, t: Sql): Sql {
   const { newest, following } = arrivalsSql(keys, t)
   return `QUALIFY ${t} >= ${newest}
     AND ${following} IS DISTINCT FROM p.available_at`
+}
+
+/**
+ * Builds the newest point that was known at each decision (`asset`, `_pit_k`) over all points `_pit_p` of the macro's
+ * metric: the columns of the decision, t, o.
+ */
+function newestKnownSql(decisions: Sql, path: Sql, vintageTexts: VintageWords): Sql {
+  const frontier = `(SELECT p.* FROM _pit_p AS p${vintageTexts.lived('p')} ${frontierSql('p.asset', 'p.t')})`
+  const found = `SELECT x.*, p.t, p.o FROM ${decisions} AS x ASOF JOIN ${frontier} AS p ON p.asset = x.asset AND x._pit_k >= p.available_at`
+  const lapses = vintageTexts.mayLapse({ ...skipping, revised: vintageTexts.isRevised(path) ?? 'false' })
+  if (lapses === null) return found
+  return `${found} WHERE NOT ${lapses}
+    UNION ALL
+    SELECT x._pit_i, x.asset, x._pit_k, x.best.t, x.best.o FROM (
+      SELECT x.*, max({'t': p.t, 'o': p.o}) AS best FROM ${decisions} AS x
+      JOIN _pit_p AS p ON p.asset = x.asset AND p.available_at <= x._pit_k${vintageTexts.current('p', 'x._pit_k')}
+      WHERE ${lapses} GROUP BY ALL
+    ) AS x`
 }
 
 /** Phrases that the statements of the tail repeat, each with one or two aliases. */
