@@ -305,7 +305,7 @@ class Lake:
     def panel(self, decisions: Any, metrics: Names | Mapping[str, str], interval: str = "24h", *,
               fields: Sequence[str] = ("v",), universe: str | None = None, universe_columns: Names | None = None,
               currency: str | None = None, exchange: str | None = None, network: str | None = None,
-              component: str | None = None, latency: Span | None = None, max_age: Span | None = None,
+              component: str | None = None, latency: Span | None = None, max_age: Span | None = None, back: Span | None = None,
               skip_nulls: bool = False, unresolved: str | None = None, vintage: str | None = None,
               follow_renames: bool = False) -> Result:
         """Looks up metric values as known at each decision time.
@@ -330,6 +330,8 @@ class Lake:
                 metric.
             latency: Time that you need to act: the answer is what was known that long before `ts`. Default: 0.
             max_age: A point that is older than this gives NULL. Default: no limit.
+            back: Answers with an earlier point: of those known at `ts` the newest that ended at least this long before the newest
+                one, such as `"90d"` or `"3 months"`. Default: the newest.
             skip_nulls: Ignores points whose value is null. Default: a null is the latest knowledge.
             unresolved: Value of an unresolved decision: `"value"` (default) is the newest known value, `"null"` is NULL.
             vintage: Value of a revised point: the `"last"` one known at `ts` (default), or the `"first"`.
@@ -341,13 +343,16 @@ class Lake:
         >>> days = lake.calendar("2024-03-03", "2024-03-05", "1 day", ["BTC"])
         >>> lake.panel(days, {"supply": "supply/current_pit"}, latency="15m").df()["supply"].tolist()
         [1.0, 2.0]
+        >>> names = {"supply": "supply/current_pit"}
+        >>> (lake.panel(days, names).df()["supply"] / lake.panel(days, names, back="1d").df()["supply"] - 1).tolist()
+        [nan, 1.0]
         """
         named = named_metrics(metrics)
         check_choice("interval", interval, INTERVALS)
         for name in fields or (None,):
             check_choice("fields", name, FIELDS)
         options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, unresolved, vintage,
-                          follow_renames)
+                          follow_renames, back)
         added = [name for name, _, _ in cells_of(named, fields)]
         columns = registry_columns(universe_columns, universe is not None)
         clash = next((name for name in columns if name in {one.lower() for one in added}), None)
@@ -373,7 +378,7 @@ class Lake:
 
     def pit_join(self, decisions: Any, metric: str, interval: str = "24h", *, currency: str | None = None,
                  exchange: str | None = None, network: str | None = None, component: str | None = None,
-                 latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False,
+                 latency: Span | None = None, max_age: Span | None = None, back: Span | None = None, skip_nulls: bool = False,
                  unresolved: str | None = None, vintage: str | None = None, follow_renames: bool = False) -> Result:
         """Looks up one metric, with its timestamps, as known at each decision time.
 
@@ -389,6 +394,8 @@ class Lake:
                 metric.
             latency: Time that you need to act: the answer is what was known that long before `ts`. Default: 0.
             max_age: A point that is older than this gives NULL. Default: no limit.
+            back: Answers with an earlier point: of those known at `ts` the newest that ended at least this long before the newest
+                one, such as `"90d"` or `"3 months"`. Default: the newest.
             skip_nulls: Ignores points whose value is null. Default: a null is the latest knowledge.
             unresolved: Value of an unresolved decision: `"value"` (default) is the newest known value, `"null"` is NULL.
             vintage: Value of a revised point: the `"last"` one known at `ts` (default), or the `"first"`.
@@ -402,12 +409,12 @@ class Lake:
         [[2.0, Timedelta('1 days 00:00:00')]]
         """
         options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, unresolved, vintage,
-                          follow_renames)
+                          follow_renames, back)
         return self._joined("pit_join", decisions, metric, interval, options)
 
     def window(self, decisions: Any, metric: str, interval: str = "24h", *, n: int | Span, currency: str | None = None,
                exchange: str | None = None, network: str | None = None, component: str | None = None,
-               latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False,
+               latency: Span | None = None, max_age: Span | None = None, back: Span | None = None, skip_nulls: bool = False,
                unresolved: str | None = None, vintage: str | None = None, follow_renames: bool = False) -> Result:
         """Looks up the last `n` points of a metric as known at each decision time.
 
@@ -425,6 +432,8 @@ class Lake:
                 metric.
             latency: Time that you need to act: the answer is what was known that long before `ts`. Default: 0.
             max_age: A point that is older than this gives NULL. Default: no limit.
+            back: Answers with an earlier point: of those known at `ts` the newest that ended at least this long before the newest
+                one, such as `"90d"` or `"3 months"`. Default: the newest.
             skip_nulls: Ignores points whose value is null. Default: a null is the latest knowledge.
             unresolved: Value of an unresolved decision: `"value"` (default) is the newest known value, `"null"` is NULL.
             vintage: Value of a revised point: the `"last"` one known at `ts` (default), or the `"first"`.
@@ -438,7 +447,7 @@ class Lake:
         [[1.0, 3.0], [2.0, 2.0]]
         """
         options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, unresolved, vintage,
-                          follow_renames)
+                          follow_renames, back)
         return self._joined("window", decisions, metric, interval, options, n)
 
     def resample(self, metric: str, from_interval: str, to_interval: str, agg: str = "mean", assets: Names | None = None, *,

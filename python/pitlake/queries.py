@@ -60,8 +60,8 @@ def check_names(name: str, values: object) -> None:
         raise wrong(name, "names, at least one", values)
 
 
-def span_sql(name: str, value: Span, months: bool = False) -> str:
-    """Builds the SQL of a duration: a timedelta, `15m` as in commands, `15 minutes`, or 0; a step may be months."""
+def span_sql(name: str, value: Span, months: bool = False, expected: str = "a time such as 15m or 2d") -> str:
+    """Builds the SQL of a duration: a timedelta, `15m` as in commands, `15 minutes`, or 0; some may be months."""
     if isinstance(value, timedelta):
         return f"to_microseconds({value // timedelta(microseconds=1)})"
     text = str(value).strip() if isinstance(value, str) or value == 0 and not isinstance(value, bool) else ""
@@ -71,7 +71,7 @@ def span_sql(name: str, value: Span, months: bool = False) -> str:
     if text in ("0", "0.0") or long:
         return f"to_months({long[1]})" if long else "to_seconds(0)"
     near = meant_span(value, months) if isinstance(value, str) else None
-    raise wrong(name, "a time such as 15m or 2d", value, f"did you mean `{near}`?" if near else "")
+    raise wrong(name, expected, value, f"did you mean `{near}`?" if near else "")
 
 
 def step_sql(step: Span) -> str:
@@ -108,6 +108,7 @@ class Options:
     unresolved: str | None = None
     vintage: str | None = None
     follow_renames: bool = False
+    back: Span | None = None
 
     def __post_init__(self) -> None:
         for name in (*DIMENSIONS, "component"):
@@ -126,6 +127,8 @@ class Options:
         named = [f"{name} := {quote(value)}" for name, value in texts.items() if value is not None]
         spans = {"max_age": self.max_age, "latency": self.latency}
         named += [f"{name} := {span_sql(name, value)}" for name, value in spans.items() if value is not None]
+        if self.back is not None:
+            named.append(f"back := {span_sql('back', self.back, months=True, expected='a span such as 90d or 3month')}")
         switches = {"skip_nulls": self.skip_nulls, "follow_renames": self.follow_renames}
         return named + [f"{name} := true" for name, value in switches.items() if value]
 

@@ -9,6 +9,8 @@ interface Given<Choice extends string> {
   readonly instant: Moment
   /** A length of time with its unit; 0 needs none. */
   readonly span: string | 0
+  /** A length of time that may be given in months; 0 needs no unit. */
+  readonly calendarSpan: string | 0
   readonly text: string
   readonly list: string | readonly string[]
   readonly switch: boolean
@@ -21,10 +23,11 @@ interface Given<Choice extends string> {
   readonly records: readonly Instant[]
 }
 
-/** Values after reading: instants are texts, spans seconds, metrics pairs of a column and its metric. */
-interface Read<Choice extends string> extends Omit<Given<Choice>, 'instant' | 'span' | 'list' | 'metrics' | 'grid'> {
+/** Values after reading: instants are texts, spans seconds or the text of an SQL interval, metrics pairs of a column and its metric. */
+interface Read<Choice extends string> extends Omit<Given<Choice>, 'instant' | 'span' | 'calendarSpan' | 'list' | 'metrics' | 'grid'> {
   readonly instant: string
   readonly span: number
+  readonly calendarSpan: string
   readonly list: readonly string[]
   readonly metrics: readonly PanelColumn[]
   readonly grid: CalendarGrid
@@ -113,6 +116,11 @@ export const joinOptions = {
   },
   latency: { kind: 'span', flag: 'TIME', about: 'time needed to act: 15m' },
   max_age: { kind: 'span', flag: 'TIME', about: 'older points give NULL: 3d' },
+  back: {
+    kind: 'calendarSpan',
+    flag: 'SPAN',
+    about: 'instead of the newest known point the one that ended this long before it: 90d, 3month',
+  },
   currency: { kind: 'text', flag: 'NAME', about: 'native or usd (default: the catalogue’s)' },
   exchange: { kind: 'text', flag: 'NAME', about: 'exchange of the metrics (default: the catalogue’s)' },
   network: { kind: 'text', flag: 'NAME', about: 'network of the metrics (default: the catalogue’s)' },
@@ -244,6 +252,11 @@ export interface JoinOptions {
   readonly latency?: string | 0 | undefined
   /** A point that is older than this, such as `3d`, gives NULL. Default: no limit. */
   readonly maxAge?: string | 0 | undefined
+  /**
+   * Answers with an earlier point: of those known at `ts` the newest that ended at least this long before the newest one,
+   * such as `90d` or `3 months`. Default: the newest.
+   */
+  readonly back?: string | 0 | undefined
   /** Ignores points whose value is null. Default: a null is the latest knowledge. */
   readonly skipNulls?: boolean | undefined
   /** Value of an unresolved decision: `value` (default) is the newest known value, `null` is NULL. */

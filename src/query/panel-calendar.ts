@@ -47,16 +47,22 @@ export function gridSql(subject: string, { since, until, step }: Omit<CalendarGr
 /** An exchange in the place of a step: its closes, or its openings. */
 const exchangeStep = /^X[A-Z0-9]{3}(?::(?:open|close))?$/
 
-function stepOf(subject: string, text: string): string {
-  if (exchangeStep.test(text)) return text
-  const months = /^([1-9]\d{0,3})\s*months?$/.exec(text)?.[1]
+/** Parses a length of time that may be given in months, as the text of an SQL interval; undefined for other texts. */
+export function parseCalendarSpan(text: string): string | undefined {
+  const months = /^\s*([1-9]\d{0,3})\s*months?\s*$/.exec(text)?.[1]
   if (months !== undefined) return `${months} months`
   const seconds = parseDuration(text)
-  if (seconds === undefined || seconds === 0)
+  return seconds === undefined ? undefined : `${seconds} seconds`
+}
+
+function stepOf(subject: string, text: string): string {
+  if (exchangeStep.test(text)) return text
+  const step = parseCalendarSpan(text)
+  if (step === undefined || step === '0 seconds')
     throw usage(subject, {
       expected: 'a step such as 1h, 1d, 1w or 1month, or an exchange such as XNYS',
       got: `"${text}"`,
       next: spanHint(text, true),
     })
-  return `${seconds} seconds`
+  return step
 }

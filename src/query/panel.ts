@@ -126,7 +126,7 @@ export function tableSql(spec: DecisionSpec, table: string): string {
 
 /** Formats the options of a join other than metric and interval. */
 export function optionsSql(spec: ReadOptions<typeof joinOptions>): readonly string[] {
-  const named = ['currency', 'exchange', 'network', 'component', 'unresolved', 'vintage'] as const
+  const named = ['currency', 'exchange', 'network', 'component', 'unresolved', 'vintage', 'back'] as const
   return [
     ...named.flatMap((name) => (spec[name] === undefined ? [] : [`${name} := ${quote(spec[name])}`])),
     ...(spec.maxAge === undefined ? [] : [`max_age := to_seconds(${spec.maxAge})`]),

@@ -5,7 +5,7 @@ import { isObject } from '../base/json.ts'
 import { parseDuration, parseMicros } from '../base/time.ts'
 import { type Door, optionAt } from './note-texts.ts'
 import { type OptionKind, camel, knowledgeOptions, type OptionFact, type Options, type ReadOptions } from './options.ts'
-import { calendarOf } from './panel-calendar.ts'
+import { calendarOf, parseCalendarSpan } from './panel-calendar.ts'
 import type { Engine } from '../lake/store/engine.ts'
 import { variablesIn } from './parse-tree.ts'
 
@@ -62,6 +62,7 @@ export function splitKnownOptions(table: Options, given: Readonly<Record<string,
 const expectedOf: Readonly<Record<OptionKind, (fact: OptionFact) => string>> = {
   instant: () => 'an instant such as 2024-06-01 or 2024-06-01T12:00:00Z, UTC',
   span: () => 'a time such as 15m or 2d',
+  calendarSpan: () => 'a span such as 90d or 3month',
   text: () => 'a text',
   list: () => 'names, at least one',
   switch: () => 'true or false',
@@ -79,7 +80,9 @@ type Reader = (subject: string, value: unknown, fact: OptionFact, door: Door) =>
 /** Refuses a value that fits nothing, and shows it as it was given. */
 function refuse(subject: string, value: unknown, fact: OptionFact, got = quoteValue(value)): never {
   const hinted = (text: string): string | undefined =>
-    fact.kind === 'span' ? spanHint(text) : hint(text, fact.choices ?? [])
+    fact.kind === 'span' || fact.kind === 'calendarSpan'
+      ? spanHint(text, fact.kind === 'calendarSpan')
+      : hint(text, fact.choices ?? [])
   const next = typeof value === 'string' ? hinted(value) : undefined
   throw usage(subject, { expected: expectedOf[fact.kind](fact), got, next })
 }
@@ -97,6 +100,8 @@ const readers: Readonly<Record<OptionKind, Reader>> = {
   },
   span: (subject, value, fact) =>
     (value === 0 ? 0 : isText(value) ? parseDuration(value) : undefined) ?? refuse(subject, value, fact),
+  calendarSpan: (subject, value, fact) =>
+    (value === 0 ? '0 seconds' : isText(value) ? parseCalendarSpan(value) : undefined) ?? refuse(subject, value, fact),
   text: (subject, value, fact) => (isText(value) ? value : refuse(subject, value, fact)),
   list: (subject, value, fact) => {
     const list = parts(value)

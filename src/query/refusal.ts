@@ -241,12 +241,15 @@ function wrongDecisions(text: string, subject: string, cause: Error): LakeError 
 
 /** Explains a call of a macro with an option that it does not have, or with arguments that do not fit. */
 function wrongCall(text: string, { statement }: Failure, subject: string, cause: Error): LakeError | undefined {
-  const [, macro = '', signature] =
-    /^Macro (\w+)\(\) does not support the supplied arguments\..*Candidate macros: \1\((.*)\)$/s.exec(text) ?? []
-  if (signature === undefined) return undefined
-  const parameters = signature.split(', ').map((parameter) => parameter.split(' := '))
-  const names = parameters.flatMap(([name = '']) => [name])
-  const options = parameters.flatMap(([name = '', value]) => (value === undefined ? [] : [name]))
+  const [, macro = '', candidates] =
+    /^Macro (\w+)\(\) (?:does not support|has multiple overloads that match) the supplied arguments\..*Candidate macros: (.*)$/s.exec(
+      text,
+    ) ?? []
+  if (candidates === undefined) return undefined
+  const forms = [...candidates.matchAll(/\w+\(([^()]*)\)/g)].map(([, signature = '']) => signature.split(', '))
+  const names = [...new Set(forms.flat().map((parameter) => parameter.replace(/ := .*/, '')))]
+  // A parameter without a value that not every form has is an option: it chooses the form.
+  const options = names.filter((name) => !forms.every((form) => form.includes(name)))
   const strange = optionsIn(statement, macro).find((name) => !names.includes(name.toLowerCase()))
   if (strange !== undefined) {
     const next = hint(strange, options)

@@ -67,6 +67,9 @@ const joined: readonly string[] = [
   `'${revised}', '24h', unresolved := 'null'`,
   `'${plain}', '24h', follow_renames := true, unresolved := 'null'`,
   `'${revised}', '24h', follow_renames := true`,
+  `'${plain}', '24h', back := '3 days'`,
+  `'${revised}', '24h', back := '1 month', skip_nulls := true, ${late.sql}`,
+  `'price_usd', '1w', back := '2 weeks', follow_renames := true, unresolved := 'null'`,
   `'${bars}', '24h'`,
   `'${bars}#/open', '24h'`,
   `'${bars}', '24h', component := '/open', ${late.sql}`,
@@ -84,6 +87,7 @@ const lists = [
   `['${revised}', '${plain}'], '24h', ${late.sql}`,
   `['${plain}', '${revised}'], '24h', vintage := 'first', skip_nulls := true`,
   `['${plain}', 'price_usd'], '24h', follow_renames := true`,
+  `['${revised}', '${plain}', 'price_usd'], '24h', back := '36 hours', max_age := INTERVAL '3 days'`,
   `['${bars}#/close', '${bars}#/open', '${plain}'], '24h'`,
   `['${derived}', '${bars}', '${revised}'], '24h', unresolved := 'null'`,
 ]

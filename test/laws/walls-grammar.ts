@@ -39,6 +39,7 @@ const topics: readonly (readonly [metric: string, interval: string, options: Rea
   [plain, '24h', { unresolved: `'null'` }],
   [plain, '24h', { latency: `INTERVAL '15 minutes'` }],
   [plain, '24h', { max_age: `INTERVAL '2 days'` }],
+  [plain, '24h', { back: `'3 days'` }],
   ['price_usd', '24h', {}],
 ]
 const aggregates = ['sum', 'mean', 'min', 'max', 'median', 'first', 'last']

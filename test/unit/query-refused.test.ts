@@ -50,6 +50,27 @@ test.each([
   expect(told).toMatchObject({ kind: 'usage', message: words })
 })
 
+test.each([
+  [
+    "FROM pit_join('d', 'm', '24h', bakc := '1 day')",
+    'expected an option of it: latency, back, got bakc; did you mean `back`?',
+  ],
+  [
+    "FROM pit_join('d', 'm')",
+    'expected pit_join(decisions, metric, interval), then options by name, got other arguments',
+  ],
+])('a macro of two forms says what both take: %s', (statement, words) => {
+  const forms =
+    'pit_join(decisions, metric, interval, latency := NULL)\n\tpit_join(decisions, metric, interval, back, latency := NULL)'
+  for (const problem of [
+    'does not support the supplied arguments. You might',
+    'has multiple overloads that match the supplied arguments.\nIn',
+  ]) {
+    const error = new Error(`Binder Error: Macro pit_join() ${problem} …\nCandidate macros:\n\t${forms}\n`)
+    expect(refusal(error, { ...failure, statement, script: statement }).message).toBe(`SQL: pit_join: ${words}`)
+  }
+})
+
 test('decisions without a column that a join needs are named as such, not by the alias of the join', () => {
   const told = refusal(new Error('Binder Error: Values list "yours" does not have a column named "ts"'), failure)
   expect(told).toMatchObject({

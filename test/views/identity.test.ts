@@ -114,6 +114,9 @@ async function answers(engine: Engine, decisions: readonly Decision[]): Promise<
     asked(`pit_long('d', ${names}, '24h', ${own})`, `WHERE metric = '${metrics[0]}'`),
     asked(`pit_long('d', ${names}, '24h', ${own})`, `WHERE metric = '${metrics[1]}'`),
     asked(`pit_window('d', '${metrics[1]}', '24h', 20, ${own})`),
+    asked(`pit_join('d', '${metrics[0]}', '24h', ${own}, back := '3 days')`),
+    asked(`pit_long('d', ${names}, '24h', ${own}, back := '3 days')`, `WHERE metric = '${metrics[1]}'`),
+    asked(`pit_window('d', '${metrics[1]}', '24h', 20, ${own}, back := '3 days')`),
   ])
 }
 
@@ -122,7 +125,7 @@ async function hold(engine: Engine, histories: readonly History[], asOf: Hour | 
   await engine.run(`SET VARIABLE as_of = ${asOf === null ? 'NULL' : `'${iso(asOf)}'`}`)
   const whole = histories.map((history) => successionsOf(history, Infinity))
   const decisions = decisionsOf(histories, whole)
-  const [join = [], long = [], other = [], window = []] = await answers(engine, decisions)
+  const [join = [], long = [], other = [], window = [], ...backs] = await answers(engine, decisions)
   let stitched = 0
   for (const [i, { n, asset, ts }] of decisions.entries()) {
     const at = Math.min(ts, end)
@@ -139,6 +142,12 @@ async function hold(engine: Engine, histories: readonly History[], asOf: Hour | 
     expect([place, join[i], long[i]]).toEqual([place, said(first.slice(0, 1)), said(first.slice(0, 1))])
     expect([place, window[i]]).toEqual([place, said(second.slice(0, 20))])
     expect([place, other[i]]).toEqual([place, said(second.slice(0, 1))])
+    const [early, late] = [first, second].map((own) => {
+      const until = Date.parse(String(own[0]?.t)) - 3 * 86_400_000
+      return own.filter(({ t }) => Date.parse(String(t)) <= until)
+    }) as [Found[], Found[]]
+    const earlier = [early.slice(0, 1), late.slice(0, 1), late.slice(0, 20)].map(said)
+    expect([place, ...backs.map((own) => own[i])]).toEqual([place, ...earlier])
     if (first.some(({ v }) => Math.floor(Number(v) / 1000) !== Math.floor(Number(first[0]?.v) / 1000))) stitched++
   }
   return stitched

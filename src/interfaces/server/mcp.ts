@@ -140,6 +140,7 @@ const choice = ({ choices = [] }: OptionFact) => ({ type: 'string', enum: choice
 const shapes: Readonly<Record<OptionKind, (fact: OptionFact) => object>> = {
   instant: () => text,
   span: () => ({ type: ['string', 'number'], examples: ['15m', '2d', 0] }),
+  calendarSpan: () => ({ type: ['string', 'number'], examples: ['90d', '3month', 0] }),
   text: () => ({ ...text, minLength: 1 }),
   list: () => texts,
   switch: () => ({ type: 'boolean' }),

@@ -199,11 +199,11 @@ function shownTable(table: string): string {
 /** The options of the joins, as the lake's macros name them. */
 const options =
   'currency := NULL, exchange := NULL, network := NULL, component := NULL, max_age := NULL, latency := NULL, ' +
-  `skip_nulls := false, unresolved := 'value', vintage := 'last', follow_renames := false`
+  `skip_nulls := false, unresolved := 'value', vintage := 'last', follow_renames := false, back := NULL`
 const questionText =
   'concat("interval", currency, exchange, network, component, CAST(max_age AS VARCHAR), CAST(latency AS ' +
   'VARCHAR), CAST(skip_nulls AS VARCHAR), CAST(unresolved AS VARCHAR), CAST(vintage AS VARCHAR), ' +
-  'CAST(follow_renames AS VARCHAR))'
+  'CAST(follow_renames AS VARCHAR), CAST(back AS VARCHAR))'
 const clocks = 't TIMESTAMPTZ, available_at TIMESTAMPTZ'
 const foundColumns = 'p.t, p.available_at, p.v, p.o, p.age'
 const series = 'metric VARCHAR, asset VARCHAR, "interval" VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR'
