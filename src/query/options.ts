@@ -24,7 +24,8 @@ interface Given<Choice extends string> {
 }
 
 /** Values after reading: instants are texts, spans seconds or the text of an SQL interval, metrics pairs of a column and its metric. */
-interface Read<Choice extends string> extends Omit<Given<Choice>, 'instant' | 'span' | 'calendarSpan' | 'list' | 'metrics' | 'grid'> {
+interface Read<Choice extends string>
+  extends Omit<Given<Choice>, 'instant' | 'span' | 'calendarSpan' | 'list' | 'metrics' | 'grid'> {
   readonly instant: string
   readonly span: number
   readonly calendarSpan: string

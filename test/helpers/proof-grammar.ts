@@ -82,7 +82,7 @@ class Drawing {
       () =>
         `WITH k AS ${this.from(depth)} SELECT ts, asset, coalesce(v, 0) + coalesce(x, 0) AS x FROM pit_join('k', 'm', '24h')`,
       () =>
-        `WITH k AS ${this.from(depth)} SELECT ts, asset, coalesce(v, 0) AS x FROM pit_join('k', '${this.one('m', 'n')}', '24h', latency := '6 hours', back := '2 days')`,
+        `WITH k AS ${this.from(depth)} SELECT ts, asset, coalesce(v, 0) AS x FROM pit_join('k', '${this.one('m', 'n')}', '24h', latency := '6 hours')`,
       () =>
         `SELECT k.ts, k.asset, sum(p.v) AS x FROM ${this.from(depth)} AS k ${this.one('LEFT', '', 'INNER')} JOIN points AS p ON ${match} GROUP BY k.ts, k.asset`,
       () =>

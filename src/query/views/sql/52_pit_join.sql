@@ -50,4 +50,4 @@ _pit_newest AS (SELECT _pit_j, asset, _pit_k, t, o FROM _pit_now),
 SELECT n.* EXCLUDE (_pit_j, _pit_k, _pit_e, t, available_at, v, o), p.t AS _pit_t, p.available_at AS _pit_a, p.v AS _pit_v, p.o AS _pit_o,
   epoch_us(n._pit_u) - p._pit_end AS _pit_age, p._pit_shift
 FROM _pit_now AS n LEFT JOIN _pit_then AS p ON p._pit_j = n._pit_j ORDER BY n._pit_j}}));
-COMMENT ON MACRO TABLE pit_join IS 'pit_join(decisions, metric, interval): each row of a table or view with asset and ts, and the newest point that was knowable at ts: t, available_at, v, o, age. Options: currency, exchange, network, component, max_age, latency, skip_nulls, unresolved, vintage, follow_renames.';
+COMMENT ON MACRO TABLE pit_join IS 'pit_join(decisions, metric, interval): each row of a table or view with asset and ts, and the newest point that was knowable at ts: t, available_at, v, o, age. Options: currency, exchange, network, component, max_age, latency, back, skip_nulls, unresolved, vintage, follow_renames.';

@@ -34,4 +34,4 @@ SELECT * EXCLUDE (_pit_k, _pit_name, _pit_t, _pit_a, _pit_v, _pit_o, _pit_age, _
   CASE WHEN {{fresh _pit_shift}} THEN _pit_v END AS v, CASE WHEN {{fresh _pit_shift}} THEN _pit_o END AS o,
   CASE WHEN {{fresh _pit_shift}} THEN to_microseconds(_pit_age) END AS age
 FROM _pit_aged);
-COMMENT ON MACRO TABLE pit_long IS 'pit_long(decisions, metrics, interval): as pit_join for a list of metrics, a row for each row and metric, with a column metric. A name may end in #/pointer. Options: currency, exchange, network, component, max_age, latency, skip_nulls, unresolved, vintage, follow_renames.';
+COMMENT ON MACRO TABLE pit_long IS 'pit_long(decisions, metrics, interval): as pit_join for a list of metrics, a row for each row and metric, with a column metric. A name may end in #/pointer. Options: currency, exchange, network, component, max_age, latency, back, skip_nulls, unresolved, vintage, follow_renames.';
