@@ -72,6 +72,7 @@ const questions: readonly (Question & { readonly first?: true })[] = [
   { observedAsOf: micros(commits[0]) },
   { skipNulls: true, first: true, maxAge: 40 * dayLength },
 ]
+const zones = ['UTC', 'Pacific/Kiritimati', 'America/New_York']
 const sizes = [600, 64, 700, 65, 700, 1]
 
 async function compareJoins(engine: Engine, points: readonly OraclePoint[], interval: Interval, random: () => number) {
@@ -79,6 +80,7 @@ async function compareJoins(engine: Engine, points: readonly OraclePoint[], inte
     const decisions = decisionsFor(points, sizes[n] ?? 1, n)
     await decide(engine, decisions)
     const [back, span] = spanOf(interval, random)
+    await engine.run(`SET TimeZone = '${zones[n % zones.length]}'`)
     const { asOf, observedAsOf, latency, maxAge, skipNulls = false } = question
     const instant = (at: number | undefined) => (at === undefined ? 'NULL' : quote(iso(at)))
     await engine.run(`SET VARIABLE as_of = ${instant(asOf)}; SET VARIABLE observed_as_of = ${instant(observedAsOf)}`)
@@ -129,3 +131,97 @@ test.each(sample(cases, 5, cases.length))(
     })
   },
 )
+
+const dayMetric = { metric: other, asset: 'BTC', interval: '24h', observed_at: commits[0] } as const
+
+/** Daily points, each known ten minutes after its end. */
+const dailyPoints = (...days: readonly (readonly [day: string, v: number | null])[]): StoredPoint[] =>
+  days.map(([day, v]) => {
+    const t = `${day}T00:00:00Z`
+    return { ...dayMetric, t, available_at: iso(micros(t) + dayLength + 600_000_000), v }
+  })
+
+const valueAt = async (engine: Engine, ts: string, options: string): Promise<unknown> => {
+  const decision = `WITH d AS (SELECT 'BTC' AS asset, TIMESTAMPTZ '${ts}' AS ts)`
+  const [row] = await engine.rows(`${decision} SELECT v FROM pit_join('d', '${other}', '24h', ${options})`)
+  return row?.['v']
+}
+
+test('a point a span before has the value that was known at the decision, not the one known a span before', async () => {
+  const revised = { ...dayMetric, t: '2024-03-01T00:00:00Z', available_at: '2024-03-20T00:00:00Z', v: 101 }
+  await withJoins(
+    [...dailyPoints(['2024-03-01', 100], ['2024-03-19', 119], ['2024-03-21', 121]), revised],
+    async (engine) => {
+      expect(await valueAt(engine, '2024-03-19T23:00:00Z', `back := '18 days'`)).toBe(null)
+      expect(await valueAt(engine, '2024-03-20T01:00:00Z', `back := '18 days'`)).toBe(101)
+      expect(await valueAt(engine, '2024-03-22T01:00:00Z', `back := '18 days'`)).toBe(101)
+      expect(await valueAt(engine, '2024-03-22T01:00:00Z', `back := '18 days', vintage := 'first'`)).toBe(100)
+    },
+    { revisable: [other] },
+  )
+})
+
+test('months are counted from the ends of intervals, and a missing day is the last of its month', async () => {
+  const days = ['01-30', '01-31', '02-01', '02-27', '02-28', '02-29', '03-01', '03-29', '03-30', '03-31']
+  await withJoins(dailyPoints(...days.map((day, n) => [`2024-${day}`, n] as const)), async (engine) => {
+    const found = await Promise.all(
+      ['2024-03-01', '2024-03-30', '2024-03-31', '2024-04-01'].map(
+        async (end) => days[Number(await valueAt(engine, `${end}T01:00:00Z`, `back := '1 month'`))],
+      ),
+    )
+    expect(found).toEqual(['01-31', '02-28', '02-28', '02-29'])
+  })
+})
+
+test('max_age counts the age of the newest point and the gap behind the span', async () => {
+  const days = [
+    ['2024-03-01', 1],
+    ['2024-03-04', 4],
+    ['2024-03-13', 13],
+  ] as const
+  await withJoins(dailyPoints(...days), async (engine) => {
+    const ask = async (maxAge: string) =>
+      await valueAt(engine, '2024-03-14T12:00:00Z', `back := '10 days', max_age := '${maxAge}'`)
+    expect(await ask('60 hours')).toBe(1)
+    expect(await ask('59 hours')).toBe(null)
+  })
+})
+
+test('with unresolved null a span that ends in a range without an answer gives NULL', async () => {
+  const points = dailyPoints(['2024-03-01', 1], ['2024-03-02', 2], ['2024-03-09', 9], ['2024-03-10', 10])
+  const windows = [
+    ['2024-03-01', '2024-03-03'],
+    ['2024-03-09', '2024-03-11'],
+  ].map(([since = '', until = '']) => ({
+    ...{ metric: other, asset: 'BTC', interval: '24h', currency: null, exchange: null, network: null },
+    ...{ state: 'covered', reason: null, since: `${since}T00:00:00Z`, until: `${until}T00:00:00Z` },
+  }))
+  await withJoins(
+    points,
+    async (engine) => {
+      const ask = async (back: string, unresolved: string) =>
+        await valueAt(engine, '2024-03-11T01:00:00Z', `back := '${back}', unresolved := '${unresolved}'`)
+      expect([await ask('5 days', 'value'), await ask('5 days', 'null')]).toEqual([2, null])
+      expect([await ask('8 days', 'value'), await ask('8 days', 'null')]).toEqual([2, 2])
+      expect([await ask('1 day', 'value'), await ask('1 day', 'null')]).toEqual([9, 9])
+    },
+    { coverage: windows, uncovered: [] },
+  )
+})
+
+test.each([
+  ["'-1 day'", 'back is negative'],
+  ['90', 'back has no unit: 90'],
+  ["'soon'", 'Could not convert'],
+])('pit_join refuses back := %s', async (back, words) => {
+  await withJoins(dailyPoints(['2024-03-01', 1]), async (engine) => {
+    await expect(valueAt(engine, '2024-03-11T01:00:00Z', `back := ${back}`)).rejects.toThrow(words)
+  })
+})
+
+test('back is NULL or zero: the newest point', async () => {
+  await withJoins(dailyPoints(['2024-03-01', 1], ['2024-03-02', 2]), async (engine) => {
+    for (const back of ['NULL', '0', "'0 days'"])
+      expect(await valueAt(engine, '2024-03-11T01:00:00Z', `back := ${back}`)).toBe(2)
+  })
+})
