@@ -68,7 +68,7 @@ const joined: readonly string[] = [
   `'${plain}', '24h', follow_renames := true, unresolved := 'null'`,
   `'${revised}', '24h', follow_renames := true`,
   `'${plain}', '24h', back := '3 days'`,
-  `'${revised}', '24h', back := '1 month', skip_nulls := true, ${late.sql}`,
+  `'${revised}', '24h', back := '2 days', skip_nulls := true, ${late.sql}`,
   `'price_usd', '1w', back := '2 weeks', follow_renames := true, unresolved := 'null'`,
   `'${bars}', '24h'`,
   `'${bars}#/open', '24h'`,
