@@ -129,6 +129,7 @@ test.each(sample(cases, 5, cases.length))(
     await withJoins([...stored, ...rest], async (engine) => await compareJoins(engine, points, interval, random), {
       revisable: revised ? [metric] : [],
     })
+    expect.hasAssertions()
   },
 )
 
@@ -193,8 +194,16 @@ test('with unresolved null a span that ends in a range without an answer gives N
     ['2024-03-01', '2024-03-03'],
     ['2024-03-09', '2024-03-11'],
   ].map(([since = '', until = '']) => ({
-    ...{ metric: other, asset: 'BTC', interval: '24h', currency: null, exchange: null, network: null },
-    ...{ state: 'covered', reason: null, since: `${since}T00:00:00Z`, until: `${until}T00:00:00Z` },
+    metric: other,
+    asset: 'BTC',
+    interval: '24h',
+    currency: null,
+    exchange: null,
+    network: null,
+    state: 'covered',
+    reason: null,
+    since: `${since}T00:00:00Z`,
+    until: `${until}T00:00:00Z`,
   }))
   await withJoins(
     points,
