@@ -3,7 +3,7 @@ import { expand, type Wanted } from '../../src/catalog/series.ts'
 import { LakeError } from '../../src/base/errors.ts'
 import type { WindowAnswer } from '../../src/lake/ledger/entry.ts'
 import { day, end, floor, formatInstant, type Instant, type Interval, step } from '../../src/base/time.ts'
-import type { Learnt } from '../../src/maintenance/watch/due.ts'
+import type { LearntArrivals } from '../../src/maintenance/watch/next-points.ts'
 import type { WatchJobs } from '../../src/maintenance/watch/jobs.ts'
 import { watch } from '../../src/maintenance/watch/watch.ts'
 import { cataloguedRule } from '../helpers/hand-rules.ts'
@@ -16,7 +16,7 @@ type Look = Awaited<ReturnType<WatchJobs['look']>>
 const catalogue = loadCatalogue()
 /** A Tuesday at noon, when every simulated watch begins. */
 export const begin = Date.UTC(2026, 1, 10, 12) / 1000
-const learnt: Learnt = { observations: 500, lag: { early: 100, usual: 250, late: 580 } }
+const learnt: LearntArrivals = { observations: 500, lag: { early: 100, usual: 250, late: 580 } }
 
 /** One request to the provider for one series. */
 interface Poll {
@@ -42,7 +42,7 @@ export class Place implements WatchJobs {
   readonly price: (one: Wanted) => number
   readonly publishes: (one: Wanted, t: Instant) => Instant
   readonly wanted: readonly Wanted[]
-  lag: Learnt | undefined = learnt
+  lag: LearntArrivals | undefined = learnt
   /** What stands in the way now. */
   readonly broken = new Set<string>()
   /** Series that are refused, and since when. */
@@ -87,7 +87,7 @@ export class Place implements WatchJobs {
     }
   }
 
-  async lags(): Promise<ReadonlyMap<string, Learnt>> {
+  async lags(): Promise<ReadonlyMap<string, LearntArrivals>> {
     const { lag } = this
     return new Map(lag ? this.wanted.map((one) => [`${one.endpoint.path} ${one.series.interval}`, lag]) : [])
   }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Wanted } from '../../src/catalog/series.ts'
 import { day, end, floor, hour, type Instant, type Interval, minute, step } from '../../src/base/time.ts'
 import { paceToBudget } from '../../src/maintenance/watch/budget.ts'
-import type { NextPoint } from '../../src/maintenance/watch/due.ts'
+import type { NextPoint } from '../../src/maintenance/watch/next-points.ts'
 import { nextAction, restAfter } from '../../src/maintenance/watch/next.ts'
 import { begin, Place, series, usual } from './watch-place.ts'
 

@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { LakeError, usage } from '../../base/errors.ts'
 import { formatCount, several } from '../../base/figures.ts'
 import { jsonOf, jsonText } from '../../base/json.ts'
-import { givenThat } from '../../trust/lookahead/assumed.ts'
+import { assumptionText } from '../../trust/lookahead/assumptions.ts'
 import { prepareScript } from '../../trust/lookahead/script.ts'
 import { bringUserFiles, type OwnFile, refuseTakenNames } from '../../trust/lookahead/own-files.ts'
 import { changedPoints, openWorlds, wholeLake } from '../../trust/lookahead/world.ts'
@@ -278,7 +278,7 @@ const dependences: Readonly<Record<string, string>> = {
 
 function verdictText(proof: LookaheadProof, file: string, isWhole: boolean): string {
   const { verdict, reason, cutoffs, changed, rows, differing, differences, notes, proved, depends_on } = proof
-  const assumptions = givenThat(proof.assumes, rows)
+  const assumptions = assumptionText(proof.assumes, rows)
   const always = proved && assumptions === '' ? ', proved for every lake and every instant' : proved ? ', proved' : ''
   const others = changed === 0 ? '' : ` and ${changed} on altered data`
   const tried = `${rows} rows tried in ${cutoffs} runs${others}, ${differing} rows differ`

@@ -4,7 +4,7 @@ import type { Plan, PlanTotals } from '../../sources/metrics/plan.ts'
 import { preparePlan } from '../../sources/metrics/prepare.ts'
 import { selectedPlaceholdersNow, type UnmappedName, unmappedError } from '../../sources/metrics/unmapped.ts'
 import { formatDate, formatInstant, type Instant } from '../../base/time.ts'
-import { type DueBy, type NextPoint, nextPoints, registryDue } from '../../maintenance/watch/due.ts'
+import { type ExpectedBy, type NextPoint, nextPoints, nextRegistryPoll } from '../../maintenance/watch/next-points.ts'
 import { lagsNow, lakeNow } from '../../maintenance/watch/jobs.ts'
 import {
   bytes,
@@ -158,7 +158,7 @@ async function answerDue(call: Call<typeof selectionOptions>, at: Instant) {
   const unmapped = await selectedPlaceholdersNow({ settings, catalogue, selections })
   const learnt = await lagsNow(data, catalogue, wanted)
   const points = nextPoints(wanted, { held, learnt, weekStart: metrics.weekStart, at })
-  const registry = registryPolled === null ? null : registryDue(registryPolled, at)
+  const registry = registryPolled === null ? null : nextRegistryPoll(registryPolled, at)
   // Next points and their times: scripts depend on the names.
   const document = {
     at: formatInstant(at),
@@ -182,7 +182,7 @@ function rowOf({ series, endpoint, interval, t, due, by, observations, poll }: N
   return { ...instants, overdue, metric, asset, interval, currency, exchange, network, by, basis, observations }
 }
 
-const reasons: Readonly<Record<DueBy, string>> = {
+const reasons: Readonly<Record<ExpectedBy, string>> = {
   rule: 'by the rule',
   told: 'by the lag that the provider reports',
   learnt: 'by the lag learnt',

@@ -4,7 +4,7 @@ import type { ChangedPoint, ChangedRecord, PointState } from '../../trust/result
 import type { ChangedRow, StampNote } from '../../trust/results/stamped-rows.ts'
 import { resolve } from 'node:path'
 import { LakeError, usage } from '../../base/errors.ts'
-import { givenThat } from '../../trust/lookahead/assumed.ts'
+import { assumptionText } from '../../trust/lookahead/assumptions.ts'
 import { noteTexts } from '../../query/note-texts.ts'
 import { replay, type Replayed, stamp, type Stamped } from '../../trust/results/stamp.ts'
 import { outFile } from '../../lake/store/output.ts'
@@ -84,7 +84,7 @@ Example: pitlake replay result.parquet`,
 })
 
 function rowsOf({ rows, assumes = [] }: StampNote): string {
-  const assumption = givenThat(assumes, rows)
+  const assumption = assumptionText(assumes, rows)
   return assumption === '' ? several(rows, 'row') : `${several(rows, 'row')} (${assumption})`
 }
 

@@ -1,5 +1,5 @@
 import { type Instant, longestSeconds } from '../../base/time.ts'
-import type { NextPoint } from './due.ts'
+import type { NextPoint } from './next-points.ts'
 
 /** Credits that may still be spent, and until when. */
 interface CreditBudget {

@@ -13,7 +13,7 @@ import { storedArrivals, type StoredArrivals, judgeRule } from '../../trust/avai
 import { isBegun } from '../../lake/store/new-lake.ts'
 import { day, type Instant, parseDuration, parseInstant } from '../../base/time.ts'
 import { readManifest } from '../../query/views/manifest.ts'
-import { minArrivalsForLag, type Learnt } from './due.ts'
+import { minArrivalsForLag, type LearntArrivals } from './next-points.ts'
 import type { Settings } from '../../catalog/settings.ts'
 import { LakeError } from '../../base/errors.ts'
 import type { RewriteDeps } from '../../lake/ledger/commit.ts'
@@ -85,7 +85,7 @@ export async function lagsNow(
   root: string,
   catalogue: Catalogue,
   wanted: readonly Wanted[],
-): Promise<ReadonlyMap<string, Learnt>> {
+): Promise<ReadonlyMap<string, LearntArrivals>> {
   if (!isBegun(root)) return new Map()
   using ledger = await Ledger.openToRead(root)
   const paths = new Set(wanted.map(({ endpoint }) => endpoint.path))
@@ -97,7 +97,7 @@ async function learntLags(
   ledger: Ledger,
   catalogue: Catalogue,
   wanted: (path: string) => boolean,
-): Promise<Map<string, Learnt>> {
+): Promise<Map<string, LearntArrivals>> {
   const arrivals = await storedArrivals(ledger, withNames(catalogue, recordedNames(ledger)), wanted)
   return new Map(arrivals.map((series) => [`${series.endpoint.path} ${series.interval}`, learntOf(series)]))
 }
@@ -107,7 +107,7 @@ async function learntLags(
  * the rule that the arrivals would require if they contradict it. Points that always came in time add nothing to the
  * rule.
  */
-export function learntOf({ endpoint, interval, rules, arrivals }: StoredArrivals): Learnt {
+export function learntOf({ endpoint, interval, rules, arrivals }: StoredArrivals): LearntArrivals {
   const { observations, watched, proposed_lag } = judgeRule(endpoint.path, interval, rules, arrivals)
   const { p05, p50, p95 } = arrivals
   const all = observations + watched
@@ -144,7 +144,7 @@ export interface LakeLook extends LakeNow {
 export interface WatchJobs {
   /** Reads the current lake, and the credits spent since the day began. */
   look(dayBegin: Instant): Promise<LakeLook>
-  lags(wanted: readonly Wanted[]): Promise<ReadonlyMap<string, Learnt>>
+  lags(wanted: readonly Wanted[]): Promise<ReadonlyMap<string, LearntArrivals>>
   fetch(series: ReadonlySet<string>, credits: number | null): Promise<PollOutcome>
   sync(): Promise<PollOutcome>
   /** Computes features, merges what is due, makes the views and publishes; returns the version that they show. */
@@ -237,7 +237,7 @@ function hintsOf(
 }
 
 function withHints(
-  previous: ReadonlyMap<string, Learnt>,
+  previous: ReadonlyMap<string, LearntArrivals>,
   unsure: readonly Wanted[],
   hints: ReadonlyMap<string, LagStatistics>,
 ) {

@@ -1,5 +1,5 @@
 import { hour, type Instant, minute } from '../../base/time.ts'
-import type { NextPoint } from './due.ts'
+import type { NextPoint } from './next-points.ts'
 
 /** State that decides the next action of a watch. */
 export interface WatchState {

@@ -1,7 +1,7 @@
 import { exitCode, gravest, LakeError } from '../../base/errors.ts'
 import { day, hour, type Instant, minute, type Weekday } from '../../base/time.ts'
 import { paceToBudget } from './budget.ts'
-import { type Learnt, type NextPoint, nextPoints, registryDue } from './due.ts'
+import { type LearntArrivals, type NextPoint, nextPoints, nextRegistryPoll } from './next-points.ts'
 import type { LakeLook, WatchJobs } from './jobs.ts'
 import { type WatchPart, type WatchRequest, type WatchState, type WatchStep, nextAction, restAfter } from './next.ts'
 
@@ -94,7 +94,7 @@ interface WatchMemory {
   /** Time of the last failed request by series, since the last answer. */
   readonly tried: Map<string, Instant>
   /** Lags by `path interval`. */
-  lags: ReadonlyMap<string, Learnt>
+  lags: ReadonlyMap<string, LearntArrivals>
   /** Time when the lags were read; null: they are read before anything is requested. */
   lagsAt: Instant | null
   /** Instant until which each part rests; 0 for none. */
@@ -163,7 +163,7 @@ function stateOf(input: WatchInput, look: LakeLook, memory: WatchMemory, at: Ins
   const polledAt = polls.length === 0 ? null : Math.max(...polls.map(Number))
   return {
     points: paceToBudget(pointsOf(input, look, memory, at), price, budgetOf(creditsPerDay, look, at), at),
-    registry: look.watchesRegistry ? registryDue(polledAt, at) : null,
+    registry: look.watchesRegistry ? nextRegistryPoll(polledAt, at) : null,
     untidy: memory.untidy,
     rests: memory.rests,
     tried: memory.failures.metrics > 0 ? memory.tried : null,

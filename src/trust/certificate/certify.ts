@@ -15,7 +15,7 @@ import {
   rulesLines,
 } from '../../lake/ledger/log.ts'
 import { readStamp, stampFile } from '../../lake/ledger/stamps.ts'
-import type { Assumed } from '../lookahead/assumed.ts'
+import type { AssumedRows } from '../lookahead/assumptions.ts'
 import type { LookaheadProof } from '../lookahead/lookahead.ts'
 import type { Obstacle } from '../lookahead/proof/values.ts'
 import { argueFromPlan } from '../lookahead/proof/prove.ts'
@@ -89,7 +89,7 @@ export interface Certificate {
   /** Verdict of the stress for a stamped statistic; null for the rows of a query. */
   readonly stress: Json
   /** Assumptions of the result. */
-  readonly assumes: readonly Assumed[]
+  readonly assumes: readonly AssumedRows[]
   readonly preregistered: {
     /** Preregistered queries by the stamped version, a line each: `hash version`. */
     readonly queries: readonly string[]

@@ -1,5 +1,5 @@
 import type { Engine } from '../../lake/store/engine.ts'
-import { type Assumed, assumedBy } from './assumed.ts'
+import { type AssumedRows, loadAssumptions } from './assumptions.ts'
 import type { WatchedTrialInput } from './runs.ts'
 import { workerSessions } from './masked-intervals.ts'
 import { isKeptByProof } from './own-files.ts'
@@ -41,7 +41,7 @@ export interface LookaheadProof extends TrialOutcome {
   /** The expression that prevents a proof from the plan; null if there is none. */
   readonly unproved: LocatedObstacle | null
   /** Assumptions that the rows depend on, whatever the verdict. */
-  readonly assumes: readonly Assumed[]
+  readonly assumes: readonly AssumedRows[]
 }
 
 /** An obstacle to a proof, with its place in the text of the query's author. */
@@ -115,7 +115,7 @@ async function proveWith(
   const noted =
     readable === null ? [] : await notesOfSql(session, readable, run, past === undefined ? 'proof_full' : undefined)
   const tested = { ...tried, notes: [...noteTexts(noted, input.door ?? 'terminal'), ...tried.notes] }
-  const assumes = tested.rows === 0 ? [] : await assumedBy(session, readable ?? undefined, 'proof_full')
+  const assumes = tested.rows === 0 ? [] : await loadAssumptions(session, readable ?? undefined, 'proof_full')
   if (tested.verdict === 'undecided')
     return { ...tested, ...whyUndecided(input, tested.reason ?? '', past, tree), assumes }
   const found = await argued()

@@ -16,7 +16,7 @@ import { readStamp, type StampFile, stampSchema, writeStamp } from '../../lake/l
 import { openSpool, type Spool } from '../../lake/ledger/spool-sweep.ts'
 import { tellViews } from '../../query/views/build.ts'
 import { exportsOf } from '../../query/views/manifest.ts'
-import { type Assumed, assumedBy } from '../lookahead/assumed.ts'
+import { type AssumedRows, loadAssumptions } from '../lookahead/assumptions.ts'
 import { carryFile } from '../../query/row-comparison.ts'
 import { scriptAsSelect } from '../../query/script-as-select.ts'
 import { closing, openQuery, type SessionVariables } from '../../query/lake.ts'
@@ -63,7 +63,7 @@ interface StampVerdict {
 /** Document of `stamp`: the query, its version and everything that its rows depend on. */
 export interface Stamped extends StampNote {
   readonly verdict: StampVerdict
-  readonly assumes: readonly Assumed[]
+  readonly assumes: readonly AssumedRows[]
   /** Outcome that the rows describe, if a statistic was stamped. */
   readonly outcome: Stressed | null
   readonly id: string
@@ -104,7 +104,7 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
     const tried = input.stress && (await tryStatistic(ledger, source, input.stress, sessionInput))
     const stampedRows = await runStamped(session, tried?.rows ?? query, sessionInput)
     const single = scriptAsSelect(query)?.sql
-    const assumes = await assumedBy(session, tried ? undefined : single, keptRows.own)
+    const assumes = await loadAssumptions(session, tried ? undefined : single, keptRows.own)
     const noted = tried ? [] : await notesOfSql(session, query, sessionInput, keptRows.own)
     const facts = { query, variables, engine: await engineVersion(session), program: deps.program }
     const note: StampNote = {

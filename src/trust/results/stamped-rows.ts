@@ -5,7 +5,7 @@ import { Engine, quote, quoteName } from '../../lake/store/engine.ts'
 import { literalPath } from '../../query/views/read-points.ts'
 import { bitsText, carry, columnNames, rowsBeside } from '../../query/row-comparison.ts'
 import { runCancellable, type RunDeps, runScript } from '../../query/run.ts'
-import type { Assumed } from '../lookahead/assumed.ts'
+import type { AssumedRows } from '../lookahead/assumptions.ts'
 import type { Note } from '../../query/note-texts.ts'
 import type { StressAgain } from './stress-delays.ts'
 import { treeOf } from '../../query/parse-tree.ts'
@@ -32,7 +32,7 @@ export interface StampNote extends Readonly<z.infer<typeof noteShape>> {
   /** The stress whose outcome the rows show; absent if they are the rows of the query. */
   readonly stress?: StressAgain
   /** Assumptions that the rows depend on; absent if there are none. */
-  readonly assumes?: readonly Assumed[]
+  readonly assumes?: readonly AssumedRows[]
   /** Notes about the rows; absent if there are none. */
   readonly noted?: readonly Note[]
 }

@@ -1,5 +1,5 @@
 import { type Engine, isSameName, lowerName } from '../../../lake/store/engine.ts'
-import { type Assumption, settingsIn } from '../assumed.ts'
+import { type Assumption, settingsIn } from '../assumptions.ts'
 import { boundPlan, callsIn, nodesOf, parsedSql, Remembered } from '../../../query/parse-tree.ts'
 import { type OwnRelation, ownRelations } from '../own-files.ts'
 import { inOneDialect, strangeWord } from './dialect.ts'

@@ -1,4 +1,4 @@
-import type { Assumption } from '../assumed.ts'
+import type { Assumption } from '../assumptions.ts'
 import type { OwnRelation } from '../own-files.ts'
 import type { Node } from './nodes.ts'
 import {

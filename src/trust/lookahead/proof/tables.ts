@@ -4,7 +4,7 @@ import { addValue, always, type Bound, isInstant, type Obstacle } from './values
 import { Engine, lowerName, quoteName } from '../../../lake/store/engine.ts'
 import type { Columns } from '../../../lake/store/parquet.ts'
 import { decisionColumn, type OwnRelation } from '../own-files.ts'
-import type { Assumption } from '../assumed.ts'
+import type { Assumption } from '../assumptions.ts'
 import { closing } from '../../../query/lake.ts'
 import { Remembered } from '../../../query/parse-tree.ts'
 

@@ -10,8 +10,12 @@ const values: Readonly<Record<Assumption, string>> = { backfill: `'rule'`, regis
  * Finds the assumptions behind the rows of a SELECT, which are in a table of the session: it runs again without each
  * setting in force. Rows without a SELECT cannot be computed again, and depend on a setting as a whole.
  */
-export async function assumedBy(session: Engine, sql: string | undefined, table: string): Promise<readonly Assumed[]> {
-  const found: Assumed[] = []
+export async function loadAssumptions(
+  session: Engine,
+  sql: string | undefined,
+  table: string,
+): Promise<readonly AssumedRows[]> {
+  const found: AssumedRows[] = []
   for (const what of await settingsIn(session)) {
     const [rows, others] = await withoutIt(session, what, sql, table)
     const tree = sql === undefined ? { error: 'none' } : await parsedSql(session, sql)
@@ -47,7 +51,7 @@ async function withoutIt(session: Engine, what: Assumption, sql: string | undefi
 export type Assumption = 'backfill' | 'registry_backfill'
 
 /** An assumption of an answer: data that count as known before a live user could know them. */
-export interface Assumed {
+export interface AssumedRows {
   /** Setting that adds earlier knowledge. */
   readonly what: Assumption
   /** Rows of the result that need the setting: without it they differ or are missing. */
@@ -74,7 +78,7 @@ const words: Readonly<Record<Assumption, string>> = {
  * Formats the assumptions of `rows` rows as the end of a sentence: `given that …: 5 of 7 rows are assumed`; empty if
  * there are none.
  */
-export function givenThat(assumes: readonly Assumed[], rows: number): string {
+export function assumptionText(assumes: readonly AssumedRows[], rows: number): string {
   const sentences = assumes.map(
     ({ what, rows: rowCount, absent }) =>
       `${words[what]}: ${formatCount(rowCount)} of ${formatCount(rows)} rows are ` +

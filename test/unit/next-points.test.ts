@@ -4,7 +4,12 @@ import type { Rule } from '../../src/catalog/availability.ts'
 import type { Selection, Wanted } from '../../src/catalog/series.ts'
 import type { WindowAnswer } from '../../src/lake/ledger/entry.ts'
 import { day, end, floor, hour, type Instant, type Interval, intervals, minute, step } from '../../src/base/time.ts'
-import { type Learnt, type NextPoint, nextPoints, registryDue } from '../../src/maintenance/watch/due.ts'
+import {
+  type LearntArrivals,
+  type NextPoint,
+  nextPoints,
+  nextRegistryPoll,
+} from '../../src/maintenance/watch/next-points.ts'
 import { learntOf } from '../../src/maintenance/watch/jobs.ts'
 import { nextMorning } from '../helpers/converting.ts'
 import { answered, heldOf, lagOf, rulesOf, wantedOf } from '../helpers/wanted.ts'
@@ -19,13 +24,13 @@ function want(interval: Interval, rule: Rule = lagOf(600), selection: Partial<Se
   return { ...found, series, endpoint: { ...found.endpoint, rules: rulesOf(rule) } }
 }
 
-const told: Learnt = { observations: 400, lag: { early: 125, usual: 300, late: 590 } }
+const told: LearntArrivals = { observations: 400, lag: { early: 125, usual: 300, late: 590 } }
 
 function next(
   one: Wanted,
   answers: readonly WindowAnswer[],
   now: Instant,
-  more: Partial<Parameters<typeof nextPoints>[1]> & { lag?: Learnt } = {},
+  more: Partial<Parameters<typeof nextPoints>[1]> & { lag?: LearntArrivals } = {},
 ) {
   const { lag, ...rest } = more
   const held = heldOf(one, answers)
@@ -82,7 +87,7 @@ describe('the next point', () => {
   test('is due by the lag once ten arrivals are known, never before a stated rule', () => {
     const t = at('2024-03-01')
     const one = want('24h', lagOf(2 * hour))
-    const few: Learnt = { ...told, observations: 9 }
+    const few: LearntArrivals = { ...told, observations: 9 }
     const now = at('2024-03-01T12:00:00Z')
     expect(sure(next(one, upTo(t), now, { lag: few }))).toMatchObject({ due: end(t, '24h') + 2 * hour, by: 'rule' })
     for (const observations of [10, 400])
@@ -96,7 +101,7 @@ describe('the next point', () => {
 
   test('the next point with a lag from the provider is due in its middle and at its end, never before a stated rule', () => {
     const t = at('2024-03-01')
-    const few: Learnt = { observations: 0, lag: null, reportedLags: { usual: 200, late: 1150 } }
+    const few: LearntArrivals = { observations: 0, lag: null, reportedLags: { usual: 200, late: 1150 } }
     const now = at('2024-03-01T12:00:00Z')
     const first = end(t, '24h') + 240
     const second = end(t, '24h') + 1200
@@ -158,7 +163,7 @@ describe('when to ask', () => {
     one: Wanted,
     from: Instant,
     until: Instant,
-    lag: Learnt | undefined,
+    lag: LearntArrivals | undefined,
     published: (t: Instant) => Instant,
     awake: (now: Instant) => boolean = () => true,
   ) {
@@ -283,9 +288,9 @@ describe('when to ask', () => {
   test('the registry is due hourly, also on a weekend, at once after a clock that ran ahead', () => {
     const saturday = at('2024-03-02T09:00:00Z')
     for (let now = saturday - 2 * day; now < saturday + 4 * day; now += hour)
-      expect(registryDue(now, now + 60)).toBe(now + hour)
-    expect(registryDue(null, saturday)).toBe(saturday)
-    expect(registryDue(saturday + 400 * day, saturday)).toBe(saturday)
+      expect(nextRegistryPoll(now, now + 60)).toBe(now + hour)
+    expect(nextRegistryPoll(null, saturday)).toBe(saturday)
+    expect(nextRegistryPoll(saturday + 400 * day, saturday)).toBe(saturday)
   })
 })
 
@@ -309,7 +314,7 @@ test('a lag comes from the provider, else from the rule as arrivals corrected it
     bars: [],
   }
   const one = want('24h')
-  const learn = (change: Partial<typeof arrivals>): Learnt =>
+  const learn = (change: Partial<typeof arrivals>): LearntArrivals =>
     learntOf({
       endpoint: one.endpoint,
       interval: '24h',

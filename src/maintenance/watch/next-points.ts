@@ -21,7 +21,7 @@ import {
 } from '../../base/time.ts'
 
 /** Arrivals so far of the points of one endpoint and interval; seconds after the end of their interval. */
-export interface Learnt {
+export interface LearntArrivals {
   /** Number of known arrivals, and of points that came in time during a watch. */
   readonly observations: number
   /** Lags before nearly all arrivals, in their middle, and after nearly all; null if the rule describes them. */
@@ -31,7 +31,7 @@ export interface Learnt {
 }
 
 /** Reason for the instant at which a point is expected. */
-export type DueBy = 'rule' | 'told' | 'learnt' | 'new' | 'quiet' | 'refused'
+export type ExpectedBy = 'rule' | 'told' | 'learnt' | 'new' | 'quiet' | 'refused'
 
 /** Next point of one series. */
 export interface NextPoint extends Pick<Ask, 'series' | 'endpoint' | 'interval'> {
@@ -39,7 +39,7 @@ export interface NextPoint extends Pick<Ask, 'series' | 'endpoint' | 'interval'>
   readonly t: Instant | null
   /** Time when it is expected; a series without points, or refused, is due when it is to be requested again. */
   readonly due: Instant
-  readonly by: DueBy
+  readonly by: ExpectedBy
   readonly observations: number
   /** Time of the last request for it, as far as that matters; null if there was none. */
   readonly lastRequested: Instant | null
@@ -48,10 +48,10 @@ export interface NextPoint extends Pick<Ask, 'series' | 'endpoint' | 'interval'>
 }
 
 /** Inputs for the next points, in addition to the wanted series. */
-interface DueInput {
+interface NextPointsInput {
   readonly held: ReadonlyMap<string, Held>
   /** Arrivals by `path interval`. */
-  readonly learnt: ReadonlyMap<string, Learnt>
+  readonly learnt: ReadonlyMap<string, LearntArrivals>
   /**
    * Time of the last request of a series, if the lake does not record it: answers before a point is due resolve
    * nothing.
@@ -69,13 +69,13 @@ const lookEvery = 20
 const shortest = minute
 
 /** Computes the next point of every wanted series, the earliest first; pure. Series that end before now have none. */
-export function nextPoints(wanted: readonly Wanted[], input: DueInput): NextPoint[] {
+export function nextPoints(wanted: readonly Wanted[], input: NextPointsInput): NextPoint[] {
   return wanted
     .flatMap((want) => nextOf(want, input) ?? [])
     .toSorted((a, b) => a.due - b.due || a.poll - b.poll || (a.t ?? 0) - (b.t ?? 0))
 }
 
-function nextOf(want: Wanted, { held, learnt, polled, weekStart, at }: DueInput): NextPoint | null {
+function nextOf(want: Wanted, { held, learnt, polled, weekStart, at }: NextPointsInput): NextPoint | null {
   const { series, endpoint } = want
   const stored = held.get(series.id)
   const interval = storedInterval({ interval: series.interval, settled: stored?.settled ?? null })
@@ -146,12 +146,12 @@ function triedAgainAt(refusal: StandingRefusal): Instant {
 interface Line {
   readonly endpoint: Pick<Endpoint, 'rules'>
   readonly interval: Interval
-  readonly learnt: Learnt
+  readonly learnt: LearntArrivals
 }
 
-const isLearnt = ({ observations, lag }: Learnt): boolean => lag !== null && observations >= minArrivalsForLag
+const isLearnt = ({ observations, lag }: LearntArrivals): boolean => lag !== null && observations >= minArrivalsForLag
 
-function byOf(learnt: Learnt): DueBy {
+function byOf(learnt: LearntArrivals): ExpectedBy {
   if (isLearnt(learnt)) return 'learnt'
   return learnt.reportedLags === undefined ? 'rule' : 'told'
 }
@@ -160,7 +160,7 @@ function byOf(learnt: Learnt): DueBy {
  * Returns the lag after which points are expected: the observed one, else the provider's; null if only the rule is
  * known.
  */
-function expected(learnt: Learnt): { readonly usual: number; readonly late: number } | null {
+function expected(learnt: LearntArrivals): { readonly usual: number; readonly late: number } | null {
   return isLearnt(learnt) ? learnt.lag : (learnt.reportedLags ?? null)
 }
 
@@ -241,6 +241,6 @@ function pollOf(line: Line, t: Instant, requestedAt: Instant): Instant {
  * Computes the next poll of the registry: hourly, also on days on which it takes nothing in, because corrections come
  * then.
  */
-export function registryDue(polledAt: Instant | null, at: Instant): Instant {
+export function nextRegistryPoll(polledAt: Instant | null, at: Instant): Instant {
   return polledAt === null || polledAt > at ? at : polledAt + hour
 }
