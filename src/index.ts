@@ -5,7 +5,7 @@ import type { Table } from 'apache-arrow'
 import pLimit from 'p-limit'
 import { ownMemory } from './interfaces/cli/memory.ts'
 import type { LibraryCaller } from './interfaces/commands/library.ts'
-import { usage } from './base/errors.ts'
+import { LakeError, usage } from './base/errors.ts'
 import { kinds } from './base/option-kinds.ts'
 import type { Engine } from './lake/store/engine.ts'
 import { engineMemory, leastMemory, requireMemory } from './lake/store/memory.ts'
@@ -35,6 +35,7 @@ import {
   type QueryOptions,
   type SessionOptions,
   type SessionVariables,
+  setVariables,
   type VariableValue,
   versionOf,
   withAsOf,
@@ -54,6 +55,17 @@ import type { PointsFilter } from './query/points.ts'
 import { type AskedQuestion, judgeQuestion } from './query/question.ts'
 import { readOptions, refuseStrange, findUnusedNames } from './query/read-options.ts'
 import { runCancellable, type RunDeps } from './query/run.ts'
+import {
+  combinationsOf,
+  returnsIn,
+  sweepFailure,
+  type SweepGrid,
+  type SweepParameters,
+  sweepRows,
+  sweepSql,
+  sweepText,
+  type SweepTry,
+} from './trust/results/sweep.ts'
 import { stress as stressQuery, type Stressed } from './trust/results/stress.ts'
 import { type DelaySpec, quantiles, type SeenLags } from './trust/results/stress-delays.ts'
 import { sourceOfQuery, sourceOfStamp } from './trust/results/stress-source.ts'
@@ -74,6 +86,7 @@ export type { Decision, Instant, Moment } from './query/options.ts'
 export type { Panel } from './query/panel.ts'
 export type { PointsFilter } from './query/points.ts'
 export type { Stressed } from './trust/results/stress.ts'
+export type { SweepGrid, SweepParameters, SweepValue } from './trust/results/sweep.ts'
 
 /** Options of every call. */
 export interface CallOptions {
@@ -305,6 +318,30 @@ export interface Lake {
    */
   lookahead(query: string, options?: CallOptions & LookaheadOptions): Promise<LookaheadProof>
   /**
+   * Tries a query with each combination of parameters, and estimates how much of the best result is chance.
+   *
+   * pitlake first records every try in the lake, as `pitlake preregister` does. Then it runs all of them on the version
+   * that this lake has open. A certificate of one of them shows how many tries there were.
+   *
+   * @param query Function that takes the parameters and returns SQL.
+   * @param grid Values of each parameter, as lists.
+   * @param options Column of the returns and periods in a year; see `SweepOptions`.
+   * @returns A row for each combination: the parameters, then `observations, sharpe, deflated_sharpe, tries,
+   * query_sha256`. `tries` counts all tries that the lake has recorded. `deflated_sharpe` is the probability that the
+   * true Sharpe ratio is above the one that the best of so many tries has by chance.
+   * @example
+   * ```ts
+   * const lake = await openLake('data')
+   * const momentum = ({ days }: SweepParameters) =>
+   *   `SELECT t AS ts, v / lag(v, ${days}) OVER (ORDER BY t) - 1 AS ret FROM points
+   *    WHERE metric = 'supply/current_pit' AND asset = 'BTC' AND currency = 'native' AND "interval" = '24h'`
+   * const table = await lake.sweep(momentum, { days: [1, 2] })
+   * console.log(rows<{ days: number }>(table).map(({ days }) => days)) // → [ 1, 2 ]
+   * await lake.close()
+   * ```
+   */
+  sweep(query: (parameters: SweepParameters) => string, grid: SweepGrid, options?: SweepOptions): Promise<Table>
+  /**
    * Absolute path of the lake.
    *
    * @example
@@ -392,6 +429,14 @@ export interface LookaheadOptions {
   readonly own?: Readonly<Record<string, string>> | undefined
 }
 
+/** Options of `lake.sweep`. */
+export interface SweepOptions extends CallOptions {
+  /** Column of the query with the returns of the strategy, one in each period. NULL is left out. Default: `ret`. */
+  readonly returns?: string
+  /** Number of periods in a year, to annualise the Sharpe ratio. Default: 365, for daily returns. */
+  readonly periods?: number
+}
+
 /** Options of `openLake`. */
 export interface LakeOptions extends QueryOptions {
   /**
@@ -474,6 +519,8 @@ function lakeOn(seat: Seat): Lake {
     },
     ...questions(seat, call),
     ...commands(seat),
+    sweep: async (query, grid, { signal, ...options } = {}) =>
+      call(async (run) => sweep(seat, query, grid, options, run), { signal }),
     version: async () => call(async () => versionOf(seat.engine)),
     refresh: async () => call(async () => refreshed(seat)),
     close: async () =>
@@ -519,20 +566,51 @@ function questions(seat: Seat, call: Call) {
   } satisfies Partial<Lake>
 }
 
+/** Loads the functions behind the commands. */
+async function libraryOf(seat: Seat) {
+  refuseClosed(seat)
+  return await import('./interfaces/commands/library.ts')
+}
+
+function callerOf({ path, memory }: Seat, signal = new AbortController().signal): LibraryCaller {
+  const sleep: LibraryCaller['sleep'] = async (ms, call) =>
+    setTimeout(ms, undefined, call === undefined ? {} : { signal: call }).catch(() => undefined)
+  return { folder: path, memory, signal, sleep }
+}
+
+/** Records the tries of a sweep, runs them and answers with their statistics. */
+async function sweep(
+  seat: Seat,
+  query: (parameters: SweepParameters) => string,
+  grid: SweepGrid,
+  { returns = 'ret', periods = 365 }: SweepOptions,
+  run: RunDeps,
+): Promise<Table> {
+  const tries = combinationsOf(grid).map((parameters) => ({ parameters, text: sweepText(query(parameters)) }))
+  const texts = tries.map(({ text }) => text)
+  const recorded = await (await libraryOf(seat)).preregisterFor(callerOf(seat, run.signal), texts)
+  const measured: SweepTry[] = []
+  for (const one of tries) measured.push({ ...one, returns: await returnsOf(seat, one, returns, run) })
+  seat.notes = []
+  return await ask(seat, { sql: sweepSql(sweepRows(measured, recorded, periods)), generated: true }, run)
+}
+
+/** Reads the returns of one try, in a session of its own: scripts may make tables of the same name. */
+async function returnsOf(seat: Seat, one: Omit<SweepTry, 'returns'>, name: string, run: RunDeps) {
+  try {
+    using engine = await seat.engine.session()
+    await setVariables(engine, seat.options)
+    return returnsIn(await ask({ ...seat, engine }, { sql: one.text }, run), name)
+  } catch (error) {
+    throw error instanceof LakeError ? sweepFailure(one.parameters, error) : error
+  }
+}
+
 /** What commands do, done by the same functions in this process. */
 function commands(seat: Seat): Pick<Lake, 'stamp' | 'replay' | 'lookahead'> {
-  const { path, memory, options } = seat
-  const library = async () => {
-    refuseClosed(seat)
-    return await import('./interfaces/commands/library.ts')
-  }
-  const caller = (signal = new AbortController().signal): LibraryCaller => ({
-    folder: path,
-    memory,
-    signal,
-    sleep: async (ms, call) =>
-      setTimeout(ms, undefined, call === undefined ? {} : { signal: call }).catch(() => undefined),
-  })
+  const { options } = seat
+  const library = async () => libraryOf(seat)
+  const caller = (signal?: AbortSignal): LibraryCaller => callerOf(seat, signal)
   const variables = variablesOf(options)
   return {
     stamp: async (query, out, { signal } = {}) => {

@@ -24,8 +24,8 @@ const named = {
     .map(snake)
     .toSorted(),
   python: [
-    // A frame in memory is Python's own; files are imported by the command line. Sweeps are offered in Python alone.
-    ...all(lakeInPython, /^ {4}def ([a-z]\w*)\(/gm).filter((name) => !['import_frame', 'sweep'].includes(name)),
+    // A frame in memory is Python's own; files are imported by the command line.
+    ...all(lakeInPython, /^ {4}def ([a-z]\w*)\(/gm).filter((name) => name !== 'import_frame'),
     ...all(read('python/pitlake/lookahead.py'), /^def ([a-z]\w*)\(/gm),
   ].toSorted(),
 }

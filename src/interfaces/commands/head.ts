@@ -3,7 +3,7 @@ import { relative, resolve } from 'node:path'
 import { usage } from '../../base/errors.ts'
 import { attach, headNote, headOf, originOf, storeHead } from '../../trust/heads/head.ts'
 import { recordedHeadFiles } from '../../trust/heads/stored.ts'
-import { preregister } from '../../trust/heads/preregister.ts'
+import { type Preregistration, preregister } from '../../trust/heads/preregister.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { type NoteKey, publicText, readKey, secretText, signedText } from '../../base/merkle/note.ts'
 import { isBegun } from '../../lake/store/new-lake.ts'
@@ -88,11 +88,16 @@ Example: pitlake preregister tries/*.sql`,
   answer: async (call) => {
     await openedLake(call)
     const texts = call.args.map((file) => readGiven(call, file, 'a file with a query'))
-    using ledger = await Ledger.open(call.settings.data)
-    const document = await preregister(ledger, texts, lakeWorld(call, 'preregister'))
+    const document = await preregisterTexts(call, texts)
     const { queries, count } = document
     const lines = queries.map(({ sha256, version }) => `recorded in version ${version}: ${sha256}\n`)
     const total = `the lake has ${several(count, 'preregistered query', 'preregistered queries')}\n`
     return { document, words: () => [...lines, total].join('') }
   },
 })
+
+/** Records queries in the lake of a call. */
+export async function preregisterTexts(call: Call, texts: readonly string[]): Promise<Preregistration> {
+  using ledger = await Ledger.open(call.settings.data)
+  return await preregister(ledger, texts, lakeWorld(call, 'preregister'))
+}

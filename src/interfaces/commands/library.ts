@@ -4,11 +4,14 @@ import type { SessionVariables } from '../../query/lake.ts'
 import type { Options } from '../../query/options.ts'
 import { readOptions } from '../../query/read-options.ts'
 import type { LookaheadProof } from '../../trust/lookahead/lookahead.ts'
+import type { Preregistration } from '../../trust/heads/preregister.ts'
 import { replay, type Replayed, type Stamped } from '../../trust/results/stamp.ts'
 import { ownWorld, programName } from '../cli/process.ts'
 import type { Call, Deps, Typed } from '../cli/spec.ts'
 import { readContext, stampSeconds, withinSeconds } from '../cli/context.ts'
+import { openedLake } from '../cli/world.ts'
 import { explainThrown } from './frame.ts'
+import { preregisterTexts } from './head.ts'
 import { lookaheadSeconds, proveQuery, trialSize } from './lookahead.ts'
 import { stampQuery } from './stamp.ts'
 import { leaveWithViews, openWithViews } from './views.ts'
@@ -68,6 +71,21 @@ export async function replayFor(caller: LibraryCaller, file: string): Promise<Re
   return await answeredFor('replay', callOf(caller), async (call) =>
     replay(call.settings.data, resolve(file), withinSeconds(call, stampSeconds), programName()),
   )
+}
+
+/** Records queries before their results are seen, as `pitlake preregister` does. */
+export async function preregisterFor(caller: LibraryCaller, texts: readonly string[]): Promise<Preregistration> {
+  const typed = callOf(caller)
+  return await answeredFor('preregister', typed, async (call) => {
+    const made: Preregistration[] = []
+    await leaveWithViews('preregister', typed, async () => {
+      await openedLake(call)
+      made.push(await preregisterTexts(call, texts))
+    })
+    const [recorded] = made
+    if (recorded === undefined) throw new RangeError('a preregistration without an answer')
+    return recorded
+  })
 }
 
 const trialOptions = {

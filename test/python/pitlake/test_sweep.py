@@ -1,15 +1,20 @@
 """Sweeps: every try is recorded before any result, and chance grows with their number."""
 
 import hashlib
+import json
 import math
 import random
 import shutil
 import statistics
+from pathlib import Path
 
 import pytest
 
 import pitlake
 from pitlake.sweep import combinations, deflated_sharpe, expected_best, statistics_of
+
+EXPECTED = json.loads((Path(__file__).resolve().parents[2] / "golden/sweep.json").read_text(encoding="utf8"))
+"""What every library computes."""
 
 
 @pytest.fixture
@@ -56,10 +61,16 @@ def test_one_try_is_not_deflated():
 
 
 def test_the_published_example_of_a_deflated_sharpe_ratio_holds():
-    """Bailey and López de Prado (2014): 100 tries, annual ratio 2.5 over 1250 days, variance 1/2: 0.9004."""
-    own = type(statistics_of([]))(1250, 2.5 / math.sqrt(250), -3.0, 10.0)
-    tried = [math.sqrt(0.5 / 250) * sign / math.sqrt(2) for sign in (-1, 1)]
-    assert deflated_sharpe(own, expected_best(tried, 100)) == pytest.approx(0.9004, abs=0.0005)
+    one = EXPECTED["published"]
+    own = type(statistics_of([]))(one["observations"], one["annual_sharpe"] / math.sqrt(one["periods"]), one["skewness"], one["kurtosis"])
+    tried = [math.sqrt(one["annual_variance"] / one["periods"]) * sign / math.sqrt(2) for sign in (-1, 1)]
+    assert deflated_sharpe(own, expected_best(tried, one["tries"])) == pytest.approx(one["deflated_sharpe"], abs=0.0005)
+
+
+@pytest.mark.parametrize("one", EXPECTED["returns"])
+def test_moments_are_those_that_every_library_computes(one):
+    own = statistics_of(one["returns"])
+    assert [own.sharpe, own.skewness, own.kurtosis] == pytest.approx([one["sharpe"], one["skewness"], one["kurtosis"]], rel=1e-12)
 
 
 def test_a_grid_gives_every_combination_once():
