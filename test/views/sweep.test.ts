@@ -164,6 +164,13 @@ test('a sweep stands in the state of knowledge of its lake', async () => {
   await early.close()
 })
 
+test('a try that fails was recorded before it ran', async () => {
+  const triesSoFar = async (): Promise<number> => (await sweepSeeds([1]))[0]?.tries ?? Number.NaN
+  const before = await triesSoFar()
+  await expect(lake.sweep(() => 'SELECT no_such_column', { n: [1] })).rejects.toThrow('sweep at n=1')
+  expect(await triesSoFar()).toBe(before + 1)
+})
+
 test.each([
   [
     'a column of a different name',
