@@ -182,6 +182,25 @@ test('an API that is neither set up nor in the lake is skipped; one that is in t
     expect(none.err).toContain('PITLAKE_METRICS_URL')
   }))
 
+test('a lake of user files alone is checked every day without a provider', async () =>
+  withRig(now, async (rig) => {
+    const env = {
+      PITLAKE_REGISTRY_URL: undefined,
+      PITLAKE_REGISTRY_KEY: undefined,
+      PITLAKE_METRICS_URL: undefined,
+      PITLAKE_METRICS_KEY: undefined,
+    }
+    const file = join(rig.root, 'signal.csv')
+    writeFileSync(file, 'asset,t,v\nBTC,2024-01-01,1\nBTC,2024-01-02,2\n')
+    const flags = ['--as', 'signal', '--value', 'v', '--available', 'end+5m', '--data', lakeOf(rig)]
+    const world = { now: () => rig.clock.now * 1000 }
+    expect((await pitlake(rig.root, ['import', file, ...flags], env, world)).code).toBe(0)
+    const { code, lines } = await daily(rig, { env })
+    expect([code, codes(lines)]).toEqual([0, [0, 0, 0, 0, 0, 0]])
+    expect(lines.slice(0, 2).map((line) => line.includes('skipped: PITLAKE_'))).toEqual([true, true])
+    expect(lines[4]).toContain('1 file sound')
+  }))
+
 test('an interrupt ends the run after the step at work', async () =>
   withRig(now, async (rig) => {
     const stop = new AbortController()

@@ -7,6 +7,7 @@ import { Ledger } from '../../lake/ledger/ledger.ts'
 import { buildViews } from '../../query/views/build.ts'
 import { redact } from '../../base/secrets.ts'
 import { refuseMirror } from '../../lake/store/marker.ts'
+import { isBegun } from '../../lake/store/new-lake.ts'
 import { givenKeys } from '../../catalog/settings.ts'
 import { readContext } from '../cli/context.ts'
 import { featuresCommand, summarizeFeatures } from './features.ts'
@@ -86,7 +87,8 @@ function absentIn({ settings }: Call): ReadonlyMap<Api, string> {
   const missing = (['metrics', 'registry'] as const).filter(
     (api) => settings[api].url === null && settings[api].key === null && !providers.has(api),
   )
-  if (missing.length === 2) throw noProvider('pitlake daily')
+  // A lake of user files alone needs no provider.
+  if (missing.length === 2 && !isBegun(settings.data)) throw noProvider('pitlake daily')
   return new Map(missing.map((api) => [api, `PITLAKE_${api.toUpperCase()}_URL`]))
 }
 
