@@ -18,7 +18,7 @@ import {
   type WrittenRecent,
 } from './conversion-types.ts'
 import { readBodies } from './read-bodies.ts'
-import { intervalSql, rowsAsNumbers, statement } from './sql.ts'
+import { rowsAsNumbers, statement } from './sql.ts'
 import { unwatched } from '../../base/stopwatch.ts'
 import { describe, readShares, readyPoints, shareOf, writePoints } from './write.ts'
 import type { Engine } from '../../lake/store/engine.ts'
@@ -68,9 +68,9 @@ async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonl
     if (job.reader) return await job.reader.stage(session, ordered)
     const files = ordered.map(({ body }) => body.file)
     const lexed = ordered.map(({ body }) => body.lexed)
-    const interval = intervalSql(ordered.map(({ part }) => part.interval))
+    const intervals = ordered.map(({ part }) => part.interval)
     const dated = ordered.flatMap(({ part }, i) => (part.revisable === 'told' ? [i] : []))
-    const how = { interval, temporary: job.recent.out, ...(dated.length > 0 && { dated }) }
+    const how = { intervals, temporary: job.recent.out, ...(dated.length > 0 && { dated }) }
     return await readBodies(session, { circumstances: job, files, lexed, ...how })
   })
   const hasComputedTimes = [...loaded.staged.values()].some((body) => body.told > 0)

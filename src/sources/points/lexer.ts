@@ -1,4 +1,5 @@
 import { eachChunk } from '../../lake/store/files.ts'
+import { type PointColumns, PointReader } from './point-columns.ts'
 
 /** The findings of a strict reading of a body's tokens. */
 export interface Lexed {
@@ -10,6 +11,8 @@ export interface Lexed {
   readonly keys: Readonly<Record<Key, KeyUse>>
   /** Byte offsets directly after each number that is spelled `-0`. */
   readonly negativeZeros: readonly number[]
+  /** The points, if there are some and each consists of `t`, a number or null in `v`, and at most `computed_at`. */
+  readonly columns: PointColumns | null
 }
 
 /** The keys that a point is known to have. */
@@ -39,14 +42,16 @@ const deepest = 64
 const longestToken = 512
 /** One character more than the longest known key. */
 const longestKey = 12
+/** Maximum number of bytes of a point that two chunks share; a longer one is read byte by byte. */
+const longestPoint = 4096
 
 /** States of the lexer, named after what may follow. */
 const next = { start: 0, value: 1, valueOrEnd: 2, key: 3, keyOrEnd: 4, colon: 5, more: 6, done: 7 } as const
 
 /**
- * Reads a body byte by byte to find what lenient parsers accept: NaN and Infinity, numbers beyond a double, a repeated
+ * Reads a body once. Points of numbers go to columns. All else is read byte by byte to find what lenient parsers accept: NaN and Infinity, numbers beyond a double, a repeated
  * key in a nested object, trailing commas, nesting deeper than 64, a byte order mark, bytes that are not UTF-8. The
- * details of numbers and escapes are left to DuckDB, which is strict about them.
+ * details of those numbers and of escapes are left to DuckDB, which is strict about them.
  */
 export async function lexBody(file: string): Promise<Lexed> {
   const lexer = new Lexer()
@@ -115,10 +120,16 @@ class Lexer implements Lexed {
   escaped = false
   /** The beginning of a token that the end of a chunk cut. */
   carry = ''
+  columns: PointColumns | null = null
+  /** Reader of points of numbers; null once a point is none. */
+  points: PointReader | null = new PointReader(this.negativeZeros)
+  /** The beginning of a point that the end of a chunk cut, and its offset. */
+  held: Buffer | null = null
+  heldAt = 0
 
   take(chunk: Buffer, offset: number): void {
     const size = chunk.length
-    let i = 0
+    let i = this.rejoin(chunk)
     while (i < size && this.problem === null) {
       if (this.inString) {
         i = this.string(chunk, i, offset)
@@ -140,13 +151,76 @@ class Lexer implements Lexed {
         continue
       }
       if (this.carry !== '') this.scalar(this.carry, offset + i)
+      if (byte === 0x7b && this.points !== null && this.depth === 1) {
+        const behind = this.usualPoints(this.points, chunk, i, offset)
+        if (behind > i) {
+          i = behind
+          continue
+        }
+        if (this.held !== null) return
+      }
       if (kind !== kinds.space && this.problem === null) this.mark(byte, kind, i, offset + i)
       i++
     }
     if (this.keyStart >= 0) this.cutKey(chunk)
   }
 
+  /**
+   * Reads points of numbers from the `{` at `from` on; returns the position behind the last one. If there is none, either
+   * its bytes are held until the next chunk, or this body has points of a different kind.
+   */
+  usualPoints(points: PointReader, chunk: Buffer, from: number, offset: number): number {
+    if (this.problem !== null || (this.state !== next.value && this.state !== next.valueOrEnd)) return from
+    const behind = points.read(chunk, from, offset)
+    if (behind > from) {
+      this.elements = points.rows
+      this.state = next.more
+      return behind
+    }
+    const rest = chunk.subarray(from)
+    if (points.end === 'cut' && rest.length <= longestPoint && isAscii(rest)) {
+      this.held = Buffer.from(rest)
+      this.heldAt = offset + from
+    } else this.leavePoints(points)
+    return from
+  }
+
+  /** Reads the point that the last chunk began and this one continues; returns the position behind it. */
+  rejoin(chunk: Buffer): number {
+    const { held, points, heldAt } = this
+    if (held === null || points === null) return 0
+    this.held = null
+    const joint = Buffer.concat([held, chunk.subarray(0, longestPoint)])
+    const behind = this.usualPoints(points, joint, 0, heldAt)
+    if (behind > 0) return behind - held.length
+    // Nothing of the chunk may be held with it, because its rest would follow at once.
+    this.held = null
+    if (this.points !== null) this.leavePoints(points)
+    this.take(held, heldAt)
+    return 0
+  }
+
+  /** Counts the points that were read as columns; whatever follows is read byte by byte. */
+  leavePoints({ rows, valueNulls, computedKeys, computedNulls }: PointReader): void {
+    this.points = null
+    this.count('t', rows, 0)
+    this.count('v', rows, valueNulls)
+    this.count('computed_at', computedKeys, computedNulls)
+  }
+
+  count(key: Key, count: number, nulls: number): void {
+    const use = this.keys[key]
+    use.count += count
+    if (count > nulls) use.kinds |= kindBits.number
+    if (nulls > 0) use.kinds |= kindBits.nothing
+  }
+
   finish(size: number): void {
+    if (this.held !== null) this.rejoin(Buffer.alloc(0))
+    if (this.points !== null) {
+      if (this.points.rows > 0) this.columns = this.points.columns()
+      this.leavePoints(this.points)
+    }
     if (this.problem !== null) return
     if (this.carry !== '') this.scalar(this.carry, size)
     if (this.problem !== null || this.state === next.done) return
@@ -308,6 +382,10 @@ class Lexer implements Lexed {
   unexpected(at: number): void {
     this.problem = this.state === next.done ? `something behind the array at byte ${at}` : `broken JSON at byte ${at}`
   }
+}
+
+function isAscii(bytes: Buffer): boolean {
+  return bytes.every((byte) => byte < 0x80)
 }
 
 function notArrayBut(text: string): string {

@@ -3,38 +3,35 @@ import { realDisk } from '../../lake/store/disk.ts'
 import { type Engine, quoteList } from '../../lake/store/engine.ts'
 import { readStream, writeStream } from '../../lake/store/files.ts'
 import { fileOf, type Loaded } from './conversion-types.ts'
+import { appendColumns, beyondDouble, type ColumnBody, judgeColumns } from './column-bodies.ts'
 import { isNested, isNumbers, kindBits, lexBody, type Lexed } from './lexer.ts'
-import { statement } from './sql.ts'
+import { lookup, statement } from './sql.ts'
 import { bodySql, forget, gridOf, statsOf, type Loading } from './stage.ts'
 
-/**
- * Smallest integer from which on a double cannot represent every integer; only the text of a larger one shows whether
- * it is exact.
- */
-const beyondDouble = 2 ** 53
+/** Maximum number of statements for bodies that keep their order; with more, those of one kind are read together. */
+const mostRuns = 50
 
 /**
  * Reads the spool files of the table `bodies` into the session as the view `staged_points` (body, t, v, o, extra,
- * computed), each body by its position in `files`; poisoned bodies are removed from both. All are lexed first, and then
- * read with declared types if their keys and kinds of values are known, otherwise value by value.
+ * computed), each body by its position in `files`; poisoned bodies are removed from both. All are lexed first. Numbers
+ * are then columns already; other bodies are read with declared types if their keys and kinds of values are known,
+ * otherwise value by value.
  */
 export async function readBodies(
   engine: Engine,
-  what: Pick<Loading, 'circumstances' | 'files' | 'lexed' | 'interval' | 'temporary' | 'dated'>,
+  what: Pick<Loading, 'circumstances' | 'files' | 'lexed' | 'intervals' | 'temporary' | 'dated'>,
 ): Promise<Loaded> {
   const loading: Loading = { engine, ...what, staged: new Map(), poison: new Map(), copies: new Map() }
   const { staged, poison, copies } = loading
   try {
-    await engine.run(statement('typed_values'))
-    await engine.run(statement('typed_points', { ...gridOf(what), beyond_double: String(beyondDouble) }))
+    await engine.run(statement('typed_points'))
     await engine.run(statement('points_by_value'))
-    const { others, shapes } = await loadTyped(loading, await lexBodies(loading))
+    const { others, inOrder } = await loadTyped(loading, await lexBodies(loading))
     await loadByValue(loading, others)
     await engine.run(statement('staged_points'))
     await refuseContradictions(loading)
     await forget(engine, 'bodies', [...poison.keys()])
-    // Rows that one statement read are in the order of the bodies.
-    const sorted = shapes === 1 && others.length === 0 && [...staged.values()].every(({ rising }) => rising)
+    const sorted = inOrder && others.length === 0 && [...staged.values()].every(({ rising }) => rising)
     return { staged, poison, sorted }
   } finally {
     for (const copy of copies.values()) await realDisk.remove(copy)
@@ -43,7 +40,7 @@ export async function readBodies(
 
 /** Drops the tables of the bodies, once everything usable has been copied from them. */
 export async function forgetBodies(engine: Engine): Promise<void> {
-  await engine.run('DROP TABLE typed_values; DROP TABLE points_by_value')
+  await engine.run('DROP TABLE typed_points; DROP TABLE points_by_value')
 }
 
 /** Lexes the bodies; returns those that are sound JSON arrays of objects and not empty. */
@@ -80,36 +77,92 @@ async function respell(loading: Loading, body: number, ends: readonly number[]):
   await pipeline(readStream(fileOf(loading.files, body)), spelled, writeStream(copy))
 }
 
-/**
- * Stages bodies whose points contain only t, computed_at and one kind of value; returns the number of shapes, and the
- * bodies that are left.
- */
-async function loadTyped(loading: Loading, lexed: ReadonlyMap<number, Lexed>) {
-  const { engine, staged } = loading
-  const flat = [...lexed].flatMap(([body, seen]) => (hasKinds(seen, 'flat') ? [body] : []))
-  const nested = [...lexed].flatMap(([body, seen]) => (hasKinds(seen, 'nested') && !flat.includes(body) ? [body] : []))
-  await fill(loading, flat, flatColumns)
-  await fill(loading, nested, nestedColumns)
-  const typed = [...flat, ...nested]
-  if (typed.length > 0) {
-    const found = await statsOf(loading, `(FROM typed_points WHERE body IN (${typed.join(', ')}))`)
-    for (const [body, staging] of found) if (staging.sound) staged.set(body, staging)
-    const unsound = [...found.keys()].filter((body) => !staged.has(body))
-    await forget(engine, 'typed_values', unsound)
-  }
-  const unstaged = [...lexed.keys()].filter((body) => !staged.has(body))
-  return { others: unstaged, shapes: [flat, nested].filter((bodies) => bodies.length > 0).length }
+/** The way in which a body goes to `typed_points`: from its columns, or read as one of two shapes. */
+type Way = 'columns' | TypedColumns
+
+/** Bodies that go to `typed_points` in one way and with one statement. */
+interface Group {
+  readonly way: Way
+  readonly bodies: number[]
 }
 
 /**
- * Whether v is a number throughout (`flat`; with o in addition or instead), or nested throughout; null counts as
- * either.
+ * Stages bodies whose points contain only t, computed_at and one kind of value; returns whether they are in order in
+ * `typed_points`, and the bodies that are left.
  */
-function hasKinds({ keys, elements }: Lexed, shape: 'flat' | 'nested'): boolean {
+async function loadTyped(
+  loading: Loading,
+  lexed: ReadonlyMap<number, Lexed>,
+): Promise<{ readonly others: readonly number[]; readonly inOrder: boolean }> {
+  const { engine, staged } = loading
+  const columns = columnBodies(loading, lexed)
+  const ways = [...lexed].flatMap(([body, seen]): [number, Way][] => {
+    const way = columns.has(body) ? 'columns' : shapeOf(seen)
+    return way === null ? [] : [[body, way]]
+  })
+  const runs = runsOf(ways)
+  const inOrder = runs.length <= mostRuns
+  const read: number[] = []
+  for (const { way, bodies } of inOrder ? runs : byWay(ways))
+    if (way === 'columns') {
+      const judged = bodies.flatMap((body) => columns.get(body) ?? [])
+      await appendColumns(engine, judged)
+      for (const found of judged) staged.set(found.body, found.staged)
+    } else {
+      read.push(...bodies)
+      await fill(loading, bodies, way)
+    }
+  await judgeTyped(loading, read)
+  return { others: [...lexed.keys()].filter((body) => !staged.has(body)), inOrder }
+}
+
+/** Judges the bodies that a strict reading has put into columns; those with a fault are left for reading by value. */
+function columnBodies({ circumstances, intervals }: Loading, lexed: ReadonlyMap<number, Lexed>) {
+  const judged = new Map<number, ColumnBody>()
+  for (const [body, { columns }] of lexed) {
+    const interval = intervals[body]
+    if (columns === null || interval === undefined) continue
+    const found = judgeColumns(body, columns, { ...circumstances, interval })
+    if (found !== null) judged.set(body, found)
+  }
+  return judged
+}
+
+/** Groups neighbours that go the same way. */
+function runsOf(ways: readonly (readonly [number, Way])[]): Group[] {
+  const runs: Group[] = []
+  for (const [body, way] of ways) {
+    const run = runs.at(-1)
+    if (run?.way === way) run.bodies.push(body)
+    else runs.push({ way, bodies: [body] })
+  }
+  return runs
+}
+
+/** Groups all bodies that go the same way. */
+function byWay(ways: readonly (readonly [number, Way])[]): Group[] {
+  return [...Map.groupBy(ways, ([, way]) => way)].map(([way, some]) => ({ way, bodies: some.map(([body]) => body) }))
+}
+
+/** Stages the bodies of `typed_points` that were read from files; those with a fault are removed. */
+async function judgeTyped(loading: Loading, bodies: readonly number[]): Promise<void> {
+  if (bodies.length === 0) return
+  const found = await statsOf(loading, `(FROM typed_points WHERE body IN (${bodies.join(', ')}))`)
+  for (const [body, staging] of found) if (staging.sound) loading.staged.set(body, staging)
+  const unsound = [...found.keys()].filter((body) => !loading.staged.has(body))
+  await forget(loading.engine, 'typed_points', unsound)
+}
+
+/**
+ * The shape of a body in which objects or arrays occur: in o, beside or instead of numbers in v, or in v throughout; null
+ * counts as either. Null for any other body.
+ */
+function shapeOf({ keys, elements }: Lexed): TypedColumns | null {
   const isSimple = keys.other.count === 0 && keys.t.count === elements && keys.t.kinds === kindBits.number
-  if (!isSimple || !isNumbers(keys.computed_at.kinds)) return false
-  if (shape === 'nested') return isNested(keys.v.kinds) && keys.o.count === 0 && keys.v.count === elements
-  return isNumbers(keys.v.kinds) && isNested(keys.o.kinds) && (keys.v.count === elements || keys.o.count === elements)
+  if (!isSimple || !isNumbers(keys.computed_at.kinds)) return null
+  if (keys.o.count === 0) return isNested(keys.v.kinds) && keys.v.count === elements ? nestedColumns : null
+  const isWhole = keys.v.count === elements || keys.o.count === elements
+  return isNumbers(keys.v.kinds) && isNested(keys.o.kinds) && isWhole ? flatColumns : null
 }
 
 /** The SQL that converts the declared columns to v and o. */
@@ -122,15 +175,14 @@ interface TypedColumns {
 /** Numbers in v, objects or arrays in o. */
 const flatColumns: TypedColumns = { v: 'v', o: 'o', columns: `v: 'DOUBLE', o: 'VARCHAR'` }
 /** Objects or arrays in v. */
-const nestedColumns: TypedColumns = { v: 'NULL', o: 'v', columns: `v: 'VARCHAR'` }
+const nestedColumns: TypedColumns = { v: 'CAST(NULL AS DOUBLE)', o: 'v', columns: `v: 'VARCHAR'` }
 
-/** Reads bodies into the table `typed_values`, all or none. */
+/** Reads bodies into the table `typed_points`, all or none. */
 async function fill(loading: Loading, bodies: readonly number[], columns: TypedColumns): Promise<void> {
-  if (bodies.length === 0) return
+  const { engine, intervals } = loading
   const files = quoteList(bodies.map((body) => loading.copies.get(body) ?? fileOf(loading.files, body)))
-  await loading.engine
-    .run(statement('typed_values_load', { ...columns, body: bodySql(bodies), files }))
-    .catch(() => undefined)
+  const how = { ...columns, ...gridOf(loading), interval: lookup(intervals), beyond_double: String(beyondDouble) }
+  await engine.run(statement('typed_points_load', { ...how, body: bodySql(bodies), files })).catch(() => undefined)
 }
 
 /** Refuses bodies out of order that contain one t twice with different points; equal ones are harmless. */
@@ -147,7 +199,7 @@ async function refuseContradictions({ engine, poison, staged, dated }: Loading):
     staged.delete(body)
   }
   const refusedBodies = rows.map(({ body }) => body)
-  for (const table of ['typed_values', 'points_by_value']) await forget(engine, table, refusedBodies)
+  for (const table of ['typed_points', 'points_by_value']) await forget(engine, table, refusedBodies)
 }
 
 /** Stages the remaining bodies, value by value; the defect of a body becomes its reason. */

@@ -1,15 +1,16 @@
 import { onGridSql, stepSql } from '../../base/intervals-sql.ts'
 import type { ConversionContext, Staged } from './conversion-types.ts'
 import type { Lexed } from './lexer.ts'
-import { rowsAsNumbers, statement } from './sql.ts'
+import { intervalSql, rowsAsNumbers, statement } from './sql.ts'
+import type { Interval } from '../../base/time.ts'
 import type { Engine } from '../../lake/store/engine.ts'
 
 /** The staging of one batch: the facts known so far, shared by the ways of reading. */
 export interface Loading {
   readonly engine: Engine
   readonly circumstances: ConversionContext
-  /** SQL of the interval of a row. */
-  readonly interval: string
+  /** Intervals of the series, by body. */
+  readonly intervals: readonly Interval[]
   /** Bodies in which each point may occur once for each time that its source states. */
   readonly dated?: readonly number[]
   /** The spool files, by body. */
@@ -27,11 +28,12 @@ export interface Loading {
 /**
  * SQL of the start of the interval that a row's `mark` names, and whether it lies on the grid of the row's `interval`.
  */
-export function gridOf({ circumstances, interval }: Pick<Loading, 'circumstances' | 'interval'>): {
+export function gridOf({ circumstances, intervals }: Pick<Loading, 'circumstances' | 'intervals'>): {
   start: string
   on_grid: string
 } {
   const { timestamp, weekStart } = circumstances
+  const interval = intervalSql(intervals)
   const start = timestamp === 'interval_end' ? stepSql('mark', interval, -1) : 'mark'
   return { start, on_grid: onGridSql('mark', interval, weekStart) }
 }

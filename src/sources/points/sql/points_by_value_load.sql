@@ -48,5 +48,5 @@ WITH read AS (
 SELECT body, {{start}} AS t, number AS v,
   CASE WHEN nested THEN v WHEN valued THEN o WHEN lone IS NOT NULL THEN others[1].value ELSE bundle END AS o,
   CASE WHEN valued THEN bundle END AS extra,
-  TRY_CAST(round(told * 1e6) AS BIGINT) AS computed, fault IS NULL AS sound, fault, place
+  TRY_CAST(round(told * 1e6) AS BIGINT) AS computed, fault, place
 FROM texts

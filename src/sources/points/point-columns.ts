@@ -1,0 +1,254 @@
+import { decimalValue, fullDigits, mostDecimals, mostFurther } from './decimal.ts'
+
+/** The points of a body as columns, in the order of the body. */
+export interface PointColumns {
+  /** Number of points. */
+  readonly rows: number
+  /** `t` as sent, seconds. */
+  readonly t: Float64Array
+  /** Values; NaN for null. */
+  readonly v: Float64Array
+  /** `computed_at` as sent, seconds; NaN for null and where it is missing. Null if no point has it. */
+  readonly computed: Float64Array | null
+}
+
+/** Reason for which reading ended: no point follows, the bytes end inside a point, or it has a different shape. */
+export type PointEnd = 'whole' | 'cut' | 'unusual'
+
+/** Maximum length of a number that is read here; a longer one might lie beyond a double without an exponent. */
+const longestNumber = 300
+const firstCapacity = 64
+
+/** Bits for the keys of a point. */
+const keys = { t: 1, v: 2, computed: 4 } as const
+const required = keys.t | keys.v
+
+/**
+ * Reads points that contain `t`, `v` and nothing else but `computed_at`, each once and in any order: `t` a number, the
+ * others numbers or null. It accepts JSON as in RFC 8259 only; everything else is left to the lexer.
+ */
+export class PointReader {
+  rows = 0
+  /** Number of points with a `computed_at`, and of these and of `v` those that are null. */
+  computedKeys = 0
+  computedNulls = 0
+  valueNulls = 0
+  end: PointEnd = 'whole'
+  /** Byte offsets directly after each number that is spelled `-0`. */
+  readonly negativeZeros: number[]
+  #t = new Float64Array(firstCapacity)
+  #v = new Float64Array(firstCapacity)
+  #computed: Float64Array | null = null
+  /** Position behind the number read last; 0 if it was none. */
+  #at = 0
+
+  constructor(negativeZeros: number[]) {
+    this.negativeZeros = negativeZeros
+  }
+
+  /** The columns of all points so far. */
+  columns(): PointColumns {
+    const { rows } = this
+    return {
+      rows,
+      t: this.#t.slice(0, rows),
+      v: this.#v.slice(0, rows),
+      computed: this.#computed?.slice(0, rows) ?? null,
+    }
+  }
+
+  /**
+   * Reads points, separated by commas, from the `{` at `from` on; returns the position behind the last whole one. The
+   * chunk begins at `offset` of the body.
+   */
+  read(chunk: Buffer, from: number, offset: number): number {
+    // A point ends at a brace, so that no byte behind the last one is looked at while one is read.
+    const last = chunk.lastIndexOf(0x7d)
+    let behind = from
+    let at = from
+    while (chunk[at] === 0x7b) {
+      if (at > last) {
+        this.end = 'cut'
+        return behind
+      }
+      const zeros = this.negativeZeros.length
+      at = this.#point(chunk, at, offset)
+      if (at === 0) {
+        this.negativeZeros.length = zeros
+        this.end = 'unusual'
+        return behind
+      }
+      behind = at
+      at = toNext(chunk, at)
+      if (at === chunk.length) break
+    }
+    this.end = 'whole'
+    return behind
+  }
+
+  /** Reads one point; returns the position behind it, 0 if it is not as expected. */
+  #point(chunk: Buffer, from: number, offset: number): number {
+    let at = from + 1
+    let seen = 0
+    let t = 0
+    let v = Number.NaN
+    let computed = Number.NaN
+    for (;;) {
+      let byte = chunk[at] as number
+      if (byte <= 0x20) byte = chunk[(at = skipSpace(chunk, at))] as number
+      if (byte !== 0x22) return 0
+      let key = 0
+      const letter = chunk[at + 1]
+      if (letter === 0x74 && chunk[at + 2] === 0x22) key = keys.t
+      else if (letter === 0x76 && chunk[at + 2] === 0x22) key = keys.v
+      else if (letter === 0x63 && isComputedAt(chunk, at + 1)) key = keys.computed
+      if (key === 0 || (seen & key) !== 0) return 0
+      seen |= key
+      at += key === keys.computed ? 13 : 3
+      if (chunk[at] !== 0x3a && chunk[(at = skipSpace(chunk, at))] !== 0x3a) return 0
+      byte = chunk[++at] as number
+      if (byte <= 0x20) byte = chunk[(at = skipSpace(chunk, at))] as number
+      let value = Number.NaN
+      if (byte === 0x6e && key !== keys.t) {
+        if (chunk[at + 1] !== 0x75 || chunk[at + 2] !== 0x6c || chunk[at + 3] !== 0x6c) return 0
+        at += 4
+      } else {
+        value = this.#number(chunk, at, offset)
+        if (this.#at === 0) return 0
+        at = this.#at
+      }
+      if (key === keys.t) t = value
+      else if (key === keys.v) v = value
+      else computed = value
+      byte = chunk[at] as number
+      if (byte <= 0x20) byte = chunk[(at = skipSpace(chunk, at))] as number
+      if (byte === 0x7d) break
+      if (byte !== 0x2c) return 0
+      at++
+    }
+    if ((seen & required) !== required) return 0
+    this.#add(t, v, computed, (seen & keys.computed) !== 0)
+    return at + 1
+  }
+
+  #add(t: number, v: number, computed: number, hasComputed: boolean): void {
+    const row = this.rows
+    if (row === this.#t.length) this.#grow()
+    this.#t[row] = t
+    this.#v[row] = v
+    // Numbers of a body are never NaN.
+    if (Number.isNaN(v)) this.valueNulls++
+    if (hasComputed) {
+      this.#computed ??= new Float64Array(this.#t.length).fill(Number.NaN, 0, row)
+      this.computedKeys++
+      if (Number.isNaN(computed)) this.computedNulls++
+    }
+    if (this.#computed !== null) this.#computed[row] = computed
+    this.rows = row + 1
+  }
+
+  #grow(): void {
+    const wider = (column: Float64Array): Float64Array<ArrayBuffer> => {
+      const wide = new Float64Array(2 * column.length)
+      wide.set(column)
+      return wide
+    }
+    this.#t = wider(this.#t)
+    this.#v = wider(this.#v)
+    if (this.#computed !== null) this.#computed = wider(this.#computed)
+  }
+
+  /** Reads a number; `#at` is then behind it, or 0 if it is none. */
+  #number(chunk: Buffer, from: number, offset: number): number {
+    let at = from
+    let byte = chunk[at] as number
+    const negative = byte === 0x2d
+    if (negative) byte = chunk[++at] as number
+    let whole = 0
+    let further = 0
+    let furtherDigits = 0
+    let decimals = 0
+    const digits = at
+    while (byte >= 0x30 && byte <= 0x39) {
+      if (whole <= fullDigits) whole = whole * 10 + (byte - 0x30)
+      else {
+        further = further * 10 + (byte - 0x30)
+        furtherDigits++
+      }
+      byte = chunk[++at] as number
+    }
+    if (at === digits || (at > digits + 1 && chunk[digits] === 0x30)) return this.#none()
+    if (byte === 0x2e) {
+      const point = at
+      byte = chunk[++at] as number
+      while (byte >= 0x30 && byte <= 0x39) {
+        if (whole <= fullDigits) whole = whole * 10 + (byte - 0x30)
+        else {
+          further = further * 10 + (byte - 0x30)
+          furtherDigits++
+        }
+        byte = chunk[++at] as number
+      }
+      decimals = at - point - 1
+      if (decimals === 0) return this.#none()
+    }
+    const exponent = byte === 0x65 || byte === 0x45
+    if (exponent) {
+      byte = chunk[++at] as number
+      if (byte === 0x2b || byte === 0x2d) byte = chunk[++at] as number
+      const power = at
+      while (byte >= 0x30 && byte <= 0x39) byte = chunk[++at] as number
+      if (at === power) return this.#none()
+    }
+    this.#at = at
+    let value = Number.NaN
+    if (!exponent && furtherDigits <= mostFurther && decimals <= mostDecimals)
+      value = decimalValue(whole, further, furtherDigits, decimals)
+    if (Number.isNaN(value)) return this.#spelled(chunk, from, at)
+    if (negative && value === 0 && at === from + 2) this.negativeZeros.push(offset + at)
+    return negative ? -value : value
+  }
+
+  /** Reads a number from its text: one that is long, or has an exponent. */
+  #spelled(chunk: Buffer, from: number, to: number): number {
+    if (to - from >= longestNumber) return this.#none()
+    const value = Number(chunk.toString('latin1', from, to))
+    return Number.isFinite(value) ? value : this.#none()
+  }
+
+  #none(): number {
+    this.#at = 0
+    return Number.NaN
+  }
+}
+
+function skipSpace(chunk: Buffer, from: number): number {
+  let at = from
+  for (;;) {
+    const byte = chunk[at]
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at
+    at++
+  }
+}
+
+/** Skips the comma behind a point; returns the position of what follows, the end of the chunk if nothing does. */
+function toNext(chunk: Buffer, from: number): number {
+  const size = chunk.length
+  let at = from
+  let commas = 0
+  while (at < size) {
+    const byte = chunk[at] as number
+    if (byte === 0x2c && commas === 0) commas++
+    else if (byte > 0x20) return commas === 1 ? at : size
+    else if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return size
+    at++
+  }
+  return size
+}
+
+const computedAt = Buffer.from('computed_at"')
+
+function isComputedAt(chunk: Buffer, at: number): boolean {
+  for (let i = 0; i < computedAt.length; i++) if (chunk[at + i] !== computedAt[i]) return false
+  return true
+}
