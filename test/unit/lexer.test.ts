@@ -88,3 +88,54 @@ test('JSON that is cut between two chunks is read as if uncut', async () => {
   for (const key of ['t', 'v', 'computed_at', 'other'] as const)
     expect(keys[key]).toEqual({ count: rows.length, kinds: kindBits.number })
 })
+
+test('points of numbers become columns, also where two chunks share one', async () => {
+  const points = Array.from({ length: 90_000 }, (_, i) => {
+    const space = i % 3 === 0 ? ' ' : ''
+    const v = i % 7 === 0 ? 'null' : i % 11 === 0 ? '-0' : String(Math.sqrt(i) * 10 ** (i % 40))
+    const computed = i % 5 === 0 ? '' : `,"computed_at":${space}${i % 13 === 0 ? 'null' : i * 600.25}`
+    return `{"t":${space}${i * 600},${space}"v":${v}${computed}}`
+  })
+  // Bodies whose chunks end at other bytes of a point.
+  for (const pad of [0, 9, 23, 37]) {
+    const text = `${' '.repeat(pad)}[${points.join(', ')}]`
+    const { columns, elements, keys, negativeZeros } = await lexBody(bodyOf(text))
+    const parsed = JSON.parse(text) as { t: number; v: number | null; computed_at?: number | null }[]
+    expect(elements).toBe(points.length)
+    expect(columns?.rows).toBe(points.length)
+    expect(columns?.t).toEqual(Float64Array.from(parsed, ({ t }) => t))
+    expect(columns?.v).toEqual(Float64Array.from(parsed, ({ v }) => v ?? Number.NaN))
+    expect(columns?.computed).toEqual(Float64Array.from(parsed, ({ computed_at: at }) => at ?? Number.NaN))
+    expect(negativeZeros).toEqual([...text.matchAll(/-0(?=[,}])/g)].map(({ index }) => index + 2))
+    const { number, nothing } = kindBits
+    expect(keys).toMatchObject({
+      t: { count: points.length, kinds: number },
+      v: { count: points.length, kinds: number | nothing },
+      computed_at: { count: parsed.filter((point) => 'computed_at' in point).length, kinds: number | nothing },
+    })
+  }
+})
+
+test('a body with one point of a different kind has no columns, and all its keys are counted', async () => {
+  const plain = Array.from({ length: 30_000 }, (_, i) => `{"t":${i},"v":-0}`)
+  for (const odd of ['{"t":1,"v":-0,"o":[]}', '{"v":-0}', '{"t":1,"v":-0,"v":-0}', '{"t":null,"v":-0}']) {
+    for (const place of [0, 15_000, 30_000]) {
+      const text = `[${plain.toSpliced(place, 0, odd).join(',')}]`
+      const { columns, elements, keys, negativeZeros, problem } = await lexBody(bodyOf(text))
+      expect({ columns, elements, problem }).toEqual({ columns: null, elements: 30_001, problem: null })
+      expect(keys.v.count).toBe(text.split('"v"').length - 1)
+      expect(negativeZeros).toEqual([...text.matchAll(/-0/g)].map(({ index }) => index + 2))
+    }
+  }
+})
+
+test('bytes that are not UTF-8 are found behind points that became columns', async () => {
+  const points = Array.from({ length: 60_000 }, (_, i) => `{"t":${i},"v":${i}}`).join(',')
+  for (const pad of [0, 3, 11]) {
+    const before = Buffer.from(`[${' '.repeat(pad)}${points},{"t":1,"x":"`)
+    const after = Buffer.from(`"},${points}]`)
+    const read = async (bytes: Buffer) => (await lexBody(bodyOf(Buffer.concat([before, bytes, after])))).problem
+    expect(await read(Buffer.from('é✓'))).toBeNull()
+    expect(await read(Buffer.from([0xc3, 0x28]))).toBe('bytes that are not UTF-8')
+  }
+})

@@ -4,11 +4,17 @@ import type { Engine } from './engine.ts'
 /** Maximum number of rows of a chunk, as in DuckDB's own vectors. */
 const chunkRows = 2048
 
+/** Chunks that are added to a table at a time, as many as a row group of a table has: smaller portions cost more. */
+const portionChunks = 60
+
+/** Numbers of a column: one for each row, or one for all; NaN and null stand for NULL. */
+export type DoubleColumn = Float64Array | number | null
+
 /** Rows as columns of numbers. */
 export interface DoubleRows {
   readonly rows: number
-  /** Columns in the order of the table; NaN and a column that is null stand for NULL. */
-  readonly columns: readonly (Float64Array | null)[]
+  /** Columns in the order of the table. */
+  readonly columns: readonly DoubleColumn[]
 }
 
 /**
@@ -21,7 +27,7 @@ export async function appendDoubles(
   width: number,
   blocks: Iterable<DoubleRows>,
 ): Promise<void> {
-  await engine.append(table, { columns: [], chunks: chunksOf(width, blocks) })
+  await engine.append(table, { columns: [], chunks: chunksOf(width, blocks) }, portionChunks)
 }
 
 /** Packs blocks into chunks; each chunk is valid until the next one is requested. */
@@ -57,17 +63,22 @@ class ColumnVector {
   }
 
   /** Sets values from `at` on, from those of a column from `from` on. */
-  set(at: number, column: Float64Array | null, from: number, size: number): void {
+  set(at: number, column: DoubleColumn, from: number, size: number): void {
     const { vector } = this
-    if (column !== null) {
+    if (column === null) {
+      if (this.#blank) return
+      // A chunk that begins without values may have none at all.
+      this.#blank = at === 0
+      for (let i = 0, rows = this.#blank ? chunkRows : size; i < rows; i++) vector.setItem(at + i, null)
+    } else if (typeof column === 'number') {
+      this.#blank = false
+      for (let i = 0; i < size; i++) vector.setItem(at + i, column)
+    } else {
       this.#blank = false
       for (let i = 0; i < size; i++) {
         const value = column[from + i] as number
         vector.setItem(at + i, Number.isNaN(value) ? null : value)
       }
-    } else if (!this.#blank) {
-      this.#blank = at === 0
-      for (let i = 0, rows = this.#blank ? chunkRows : size; i < rows; i++) vector.setItem(at + i, null)
     }
   }
 }

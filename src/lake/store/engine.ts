@@ -325,16 +325,19 @@ export class Engine {
     return (await this.#connection.extractStatements(sql)).count
   }
 
-  /** Adds the rows of a stream to a temporary table whose columns are of the same types. */
-  async append(table: string, { chunks }: VectorStream): Promise<number> {
+  /**
+   * Adds the rows of a stream to a temporary table; the engine casts values whose column in the table has another type.
+   * It holds `buffered` chunks in addition to what the table may spill.
+   */
+  async append(table: string, { chunks }: VectorStream, buffered = bufferedChunks): Promise<number> {
     const appender = await this.#connection.createAppender(table, 'main', 'temp')
     let rows = 0
-    let buffered = 0
+    let waiting = 0
     for await (const chunk of chunks) {
       appender.appendDataChunk(chunk)
       rows += chunk.rowCount
       // Without a flush it keeps a hundred chunks in addition to those that the table spills.
-      if (++buffered % bufferedChunks === 0) appender.flushSync()
+      if (++waiting % buffered === 0) appender.flushSync()
     }
     appender.closeSync()
     return rows

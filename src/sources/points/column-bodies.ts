@@ -74,16 +74,19 @@ function countsOf({ v, computed }: PointColumns): Pick<Staged, 'told' | 'minusZe
   return { told, minusZero }
 }
 
-/** Adds the points of bodies to the table `typed_points`. */
-export async function appendColumns(engine: Engine, bodies: readonly ColumnBody[]): Promise<void> {
-  await appendDoubles(engine, 'typed_points', 5, rowsOf(bodies))
+/** Number of columns of `typed_points` that are numbers. */
+const numberColumns = 4
+
+/** Adds the points of bodies to the table `typed_points`, which may have a column for objects and arrays. */
+export async function appendColumns(engine: Engine, bodies: readonly ColumnBody[], withNested: boolean): Promise<void> {
+  await appendDoubles(engine, 'typed_points', withNested ? numberColumns + 1 : numberColumns, rowsOf(bodies))
 }
 
-/** The columns body, t, v, o and computed (microseconds). */
+/** The columns body, t, v, computed (microseconds) and nothing in o. */
 function* rowsOf(bodies: readonly ColumnBody[]): Generator<DoubleRows> {
   for (const { body, starts, columns } of bodies) {
     const { rows, v, computed } = columns
     const micros = computed?.map((seconds) => Math.round(seconds * 1e6)) ?? null
-    yield { rows, columns: [new Float64Array(rows).fill(body), starts, v, null, micros] }
+    yield { rows, columns: [body, starts, v, micros, null] }
   }
 }

@@ -1,4 +1,4 @@
-import { decimalValue, fullDigits, mostDecimals, mostFurther } from './decimal.ts'
+import { decimalValue, mostDecimals, partDigits } from './decimal.ts'
 
 /** The points of a body as columns, in the order of the body. */
 export interface PointColumns {
@@ -17,7 +17,8 @@ export type PointEnd = 'whole' | 'cut' | 'unusual'
 
 /** Maximum length of a number that is read here; a longer one might lie beyond a double without an exponent. */
 const longestNumber = 300
-const firstCapacity = 64
+/** Bytes of a short point, for the size of the columns. */
+const usualPoint = 24
 
 /** Bits for the keys of a point. */
 const keys = { t: 1, v: 2, computed: 4 } as const
@@ -36,8 +37,8 @@ export class PointReader {
   end: PointEnd = 'whole'
   /** Byte offsets directly after each number that is spelled `-0`. */
   readonly negativeZeros: number[]
-  #t = new Float64Array(firstCapacity)
-  #v = new Float64Array(firstCapacity)
+  #t = new Float64Array(0)
+  #v = new Float64Array(0)
   #computed: Float64Array | null = null
   /** Position behind the number read last; 0 if it was none. */
   #at = 0
@@ -64,6 +65,7 @@ export class PointReader {
   read(chunk: Buffer, from: number, offset: number): number {
     // A point ends at a brace, so that no byte behind the last one is looked at while one is read.
     const last = chunk.lastIndexOf(0x7d)
+    if (this.#t.length === 0) this.#grow(Math.ceil(chunk.length / usualPoint))
     let behind = from
     let at = from
     while (chunk[at] === 0x7b) {
@@ -133,7 +135,7 @@ export class PointReader {
 
   #add(t: number, v: number, computed: number, hasComputed: boolean): void {
     const row = this.rows
-    if (row === this.#t.length) this.#grow()
+    if (row === this.#t.length) this.#grow(2 * row)
     this.#t[row] = t
     this.#v[row] = v
     // Numbers of a body are never NaN.
@@ -147,9 +149,9 @@ export class PointReader {
     this.rows = row + 1
   }
 
-  #grow(): void {
+  #grow(size: number): void {
     const wider = (column: Float64Array): Float64Array<ArrayBuffer> => {
-      const wide = new Float64Array(2 * column.length)
+      const wide = new Float64Array(size)
       wide.set(column)
       return wide
     }
@@ -164,34 +166,25 @@ export class PointReader {
     let byte = chunk[at] as number
     const negative = byte === 0x2d
     if (negative) byte = chunk[++at] as number
+    // Two integers of at most nine digits, which the processor adds up faster than doubles.
     let whole = 0
     let further = 0
-    let furtherDigits = 0
-    let decimals = 0
-    const digits = at
-    while (byte >= 0x30 && byte <= 0x39) {
-      if (whole <= fullDigits) whole = whole * 10 + (byte - 0x30)
-      else {
-        further = further * 10 + (byte - 0x30)
-        furtherDigits++
-      }
+    let digits = 0
+    let point = -1
+    const first = at
+    for (;;) {
+      const digit = byte - 0x30
+      if (digit >= 0 && digit <= 9) {
+        if (digits < partDigits) whole = (whole * 10 + digit) | 0
+        else if (digits < 2 * partDigits) further = (further * 10 + digit) | 0
+        digits++
+      } else if (byte === 0x2e && point < 0) point = at
+      else break
       byte = chunk[++at] as number
     }
-    if (at === digits || (at > digits + 1 && chunk[digits] === 0x30)) return this.#none()
-    if (byte === 0x2e) {
-      const point = at
-      byte = chunk[++at] as number
-      while (byte >= 0x30 && byte <= 0x39) {
-        if (whole <= fullDigits) whole = whole * 10 + (byte - 0x30)
-        else {
-          further = further * 10 + (byte - 0x30)
-          furtherDigits++
-        }
-        byte = chunk[++at] as number
-      }
-      decimals = at - point - 1
-      if (decimals === 0) return this.#none()
-    }
+    const integers = (point < 0 ? at : point) - first
+    const decimals = point < 0 ? 0 : at - point - 1
+    if (integers === 0 || (integers > 1 && chunk[first] === 0x30) || (point >= 0 && decimals === 0)) return this.#none()
     const exponent = byte === 0x65 || byte === 0x45
     if (exponent) {
       byte = chunk[++at] as number
@@ -202,8 +195,8 @@ export class PointReader {
     }
     this.#at = at
     let value = Number.NaN
-    if (!exponent && furtherDigits <= mostFurther && decimals <= mostDecimals)
-      value = decimalValue(whole, further, furtherDigits, decimals)
+    if (!exponent && digits <= 2 * partDigits && decimals <= mostDecimals)
+      value = decimalValue(whole, further, Math.max(0, digits - partDigits), decimals)
     if (Number.isNaN(value)) return this.#spelled(chunk, from, at)
     if (negative && value === 0 && at === from + 2) this.negativeZeros.push(offset + at)
     return negative ? -value : value

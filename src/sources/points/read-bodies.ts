@@ -24,11 +24,10 @@ export async function readBodies(
   const loading: Loading = { engine, ...what, staged: new Map(), poison: new Map(), copies: new Map() }
   const { staged, poison, copies } = loading
   try {
-    await engine.run(statement('typed_points'))
     await engine.run(statement('points_by_value'))
-    const { others, inOrder } = await loadTyped(loading, await lexBodies(loading))
+    const { others, inOrder, hasNested } = await loadTyped(loading, await lexBodies(loading))
     await loadByValue(loading, others)
-    await engine.run(statement('staged_points'))
+    await engine.run(statement('staged_points', { nested: hasNested ? 'o' : 'CAST(NULL AS VARCHAR)' }))
     await refuseContradictions(loading)
     await forget(engine, 'bodies', [...poison.keys()])
     const sorted = inOrder && others.length === 0 && [...staged.values()].every(({ rising }) => rising)
@@ -88,32 +87,34 @@ interface Group {
 
 /**
  * Stages bodies whose points contain only t, computed_at and one kind of value; returns whether they are in order in
- * `typed_points`, and the bodies that are left.
+ * `typed_points`, whether that has a column `o`, and the bodies that are left.
  */
 async function loadTyped(
   loading: Loading,
   lexed: ReadonlyMap<number, Lexed>,
-): Promise<{ readonly others: readonly number[]; readonly inOrder: boolean }> {
+): Promise<{ readonly others: readonly number[]; readonly inOrder: boolean; readonly hasNested: boolean }> {
   const { engine, staged } = loading
   const columns = columnBodies(loading, lexed)
   const ways = [...lexed].flatMap(([body, seen]): [number, Way][] => {
     const way = columns.has(body) ? 'columns' : shapeOf(seen)
     return way === null ? [] : [[body, way]]
   })
+  const hasNested = ways.some(([, way]) => way !== 'columns')
+  await engine.run(statement('typed_points', { nested: hasNested ? ', o VARCHAR' : '' }))
   const runs = runsOf(ways)
   const inOrder = runs.length <= mostRuns
   const read: number[] = []
   for (const { way, bodies } of inOrder ? runs : byWay(ways))
     if (way === 'columns') {
       const judged = bodies.flatMap((body) => columns.get(body) ?? [])
-      await appendColumns(engine, judged)
+      await appendColumns(engine, judged, hasNested)
       for (const found of judged) staged.set(found.body, found.staged)
     } else {
       read.push(...bodies)
       await fill(loading, bodies, way)
     }
   await judgeTyped(loading, read)
-  return { others: [...lexed.keys()].filter((body) => !staged.has(body)), inOrder }
+  return { others: [...lexed.keys()].filter((body) => !staged.has(body)), inOrder, hasNested }
 }
 
 /** Judges the bodies that a strict reading has put into columns; those with a fault are left for reading by value. */

@@ -3,6 +3,6 @@
 -- columns: body, t (start of the interval, seconds), v, o, extra, computed (microseconds).
 -- law: L7.
 CREATE TEMP VIEW staged_points AS
-SELECT body, t, v, o, CAST(NULL AS VARCHAR) AS extra, computed FROM typed_points
+SELECT body, t, v, {{nested}} AS o, CAST(NULL AS VARCHAR) AS extra, computed FROM typed_points
 UNION ALL
 SELECT body, t, v, o, extra, computed FROM points_by_value

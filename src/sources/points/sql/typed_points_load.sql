@@ -6,7 +6,7 @@
 INSERT INTO typed_points
 SELECT body, CASE WHEN sent = floor(sent) AND abs(sent) < 1e11 AND {{on_grid}} AND (v IS NULL OR abs(v) < {{beyond_double}})
     AND (computed_at IS NULL OR (computed_at >= 0 AND computed_at < 1e11)) THEN {{start}} END,
-  v, o, TRY_CAST(round(computed_at * 1e6) AS BIGINT)
+  v, TRY_CAST(round(computed_at * 1e6) AS BIGINT), o
 FROM (
   SELECT *, {{interval}} AS "interval"
   FROM (
