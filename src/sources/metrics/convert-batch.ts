@@ -155,7 +155,11 @@ export async function compareAll(
   const doubts = findDoubted(batch, all.differing, context.differing)
   if (doubts.length === 0) return { ...all, batch, doubts: [] }
   const believed = batch.filter((answer) => !doubts.some((doubt) => doubt === answer))
-  const again = doubts.map((doubt) => ({ ask: doubt.ask, doubted: doubt }))
+  // Their points are not held in memory until the second answer arrives.
+  const again = doubts.map((doubt) => ({
+    ask: doubt.ask,
+    doubted: { ...doubt, body: { ...doubt.body, lexed: undefined } },
+  }))
   return { ...(await convertThese(believed)), batch: believed, doubts: again }
 }
 

@@ -17,8 +17,8 @@ export type PointEnd = 'whole' | 'cut' | 'unusual'
 
 /** Maximum length of a number that is read here; a longer one might lie beyond a double without an exponent. */
 const longestNumber = 300
-/** Bytes of a short point, for the size of the columns. */
-const usualPoint = 24
+/** Rows of the first columns; they show how long a point is. */
+const firstRows = 64
 
 /** Bits for the keys of a point. */
 const keys = { t: 1, v: 2, computed: 4 } as const
@@ -37,25 +37,21 @@ export class PointReader {
   end: PointEnd = 'whole'
   /** Byte offsets directly after each number that is spelled `-0`. */
   readonly negativeZeros: number[]
-  #t = new Float64Array(0)
-  #v = new Float64Array(0)
+  /** The number read last: a result of a method would be an object of its own. */
+  readonly #value = new Float64Array(1)
+  #t = new Float64Array(firstRows)
+  #v = new Float64Array(firstRows)
   #computed: Float64Array | null = null
-  /** Position behind the number read last; 0 if it was none. */
-  #at = 0
 
   constructor(negativeZeros: number[]) {
     this.negativeZeros = negativeZeros
   }
 
-  /** The columns of all points so far. */
+  /** Returns the columns of all points so far. */
   columns(): PointColumns {
     const { rows } = this
-    return {
-      rows,
-      t: this.#t.slice(0, rows),
-      v: this.#v.slice(0, rows),
-      computed: this.#computed?.slice(0, rows) ?? null,
-    }
+    const computed = this.#computed?.subarray(0, rows) ?? null
+    return { rows, t: this.#t.subarray(0, rows), v: this.#v.subarray(0, rows), computed }
   }
 
   /**
@@ -65,7 +61,6 @@ export class PointReader {
   read(chunk: Buffer, from: number, offset: number): number {
     // A point ends at a brace, so that no byte behind the last one is looked at while one is read.
     const last = chunk.lastIndexOf(0x7d)
-    if (this.#t.length === 0) this.#grow(Math.ceil(chunk.length / usualPoint))
     let behind = from
     let at = from
     while (chunk[at] === 0x7b) {
@@ -73,6 +68,7 @@ export class PointReader {
         this.end = 'cut'
         return behind
       }
+      if (this.rows === this.#t.length) this.#grow((chunk.length - at) / (offset + at))
       const zeros = this.negativeZeros.length
       at = this.#point(chunk, at, offset)
       if (at === 0) {
@@ -115,9 +111,9 @@ export class PointReader {
         if (chunk[at + 1] !== 0x75 || chunk[at + 2] !== 0x6c || chunk[at + 3] !== 0x6c) return 0
         at += 4
       } else {
-        value = this.#number(chunk, at, offset)
-        if (this.#at === 0) return 0
-        at = this.#at
+        at = this.#number(chunk, at, offset)
+        if (at === 0) return 0
+        value = this.#value[0] as number
       }
       if (key === keys.t) t = value
       else if (key === keys.v) v = value
@@ -135,7 +131,6 @@ export class PointReader {
 
   #add(t: number, v: number, computed: number, hasComputed: boolean): void {
     const row = this.rows
-    if (row === this.#t.length) this.#grow(2 * row)
     this.#t[row] = t
     this.#v[row] = v
     // Numbers of a body are never NaN.
@@ -149,7 +144,9 @@ export class PointReader {
     this.rows = row + 1
   }
 
-  #grow(size: number): void {
+  /** Makes room for the `more` times as many points that the rest of a chunk may contain, and for a tenth in addition. */
+  #grow(more: number): void {
+    const size = Math.ceil(this.rows * Math.max(1.25, 1.1 * (1 + more)))
     const wider = (column: Float64Array): Float64Array<ArrayBuffer> => {
       const wide = new Float64Array(size)
       wide.set(column)
@@ -160,7 +157,7 @@ export class PointReader {
     if (this.#computed !== null) this.#computed = wider(this.#computed)
   }
 
-  /** Reads a number; `#at` is then behind it, or 0 if it is none. */
+  /** Reads a number into `#value`; returns the position behind it, 0 if it is none. */
   #number(chunk: Buffer, from: number, offset: number): number {
     let at = from
     let byte = chunk[at] as number
@@ -184,34 +181,30 @@ export class PointReader {
     }
     const integers = (point < 0 ? at : point) - first
     const decimals = point < 0 ? 0 : at - point - 1
-    if (integers === 0 || (integers > 1 && chunk[first] === 0x30) || (point >= 0 && decimals === 0)) return this.#none()
+    if (integers === 0 || (integers > 1 && chunk[first] === 0x30) || (point >= 0 && decimals === 0)) return 0
     const exponent = byte === 0x65 || byte === 0x45
     if (exponent) {
       byte = chunk[++at] as number
       if (byte === 0x2b || byte === 0x2d) byte = chunk[++at] as number
       const power = at
       while (byte >= 0x30 && byte <= 0x39) byte = chunk[++at] as number
-      if (at === power) return this.#none()
+      if (at === power) return 0
     }
-    this.#at = at
     let value = Number.NaN
     if (!exponent && digits <= 2 * partDigits && decimals <= mostDecimals)
       value = decimalValue(whole, further, Math.max(0, digits - partDigits), decimals)
     if (Number.isNaN(value)) return this.#spelled(chunk, from, at)
     if (negative && value === 0 && at === from + 2) this.negativeZeros.push(offset + at)
-    return negative ? -value : value
+    this.#value[0] = negative ? -value : value
+    return at
   }
 
   /** Reads a number from its text: one that is long, or has an exponent. */
   #spelled(chunk: Buffer, from: number, to: number): number {
-    if (to - from >= longestNumber) return this.#none()
+    if (to - from >= longestNumber) return 0
     const value = Number(chunk.toString('latin1', from, to))
-    return Number.isFinite(value) ? value : this.#none()
-  }
-
-  #none(): number {
-    this.#at = 0
-    return Number.NaN
+    this.#value[0] = value
+    return Number.isFinite(value) ? to : 0
   }
 }
 
