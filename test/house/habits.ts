@@ -27,7 +27,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   tls: [],
   dgram: [],
   undici: ['src/sources/http/http.ts'],
-  '@duckdb/node-api': ['src/lake/store/engine.ts', 'src/lake/store/text-table.ts'],
+  '@duckdb/node-api': ['src/lake/store/engine.ts', 'src/lake/store/text-table.ts', 'src/lake/store/double-rows.ts'],
   '@modelcontextprotocol/server': ['src/interfaces/server/mcp.ts'],
   sqlite: ['src/lake/store/database.ts', 'src/lake/ledger/ledger.ts'],
   fs: files,
