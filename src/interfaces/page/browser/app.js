@@ -1,6 +1,6 @@
 /** The page: what stands in the address decides what is drawn, and every control changes the address. */
 
-import { knownAt, lake, latest, recorded, rows, standAt, trouble, utc, wall } from './ask.js'
+import { knownAt, lake, latest, recorded, rows, signalNow, standAt, supersede, trouble, utc, wall } from './ask.js'
 import { byId, coalesced, html, moment, quiet } from './dom.js'
 import { isoOf, standingSql } from './questions.js'
 import { change, onChange, snapBy, state } from './state.js'
@@ -20,41 +20,86 @@ const views = { chart, universe, ...(recorded === null ? engine : without), cove
 const shown = () => views[state.view] ?? chart
 
 /** Does what may fail, and tells why. */
-const attempt = async (work) => await work().then(() => trouble(null), trouble)
+const attempt = async (work) => await work().then(() => (trouble(null), true), (error) => (trouble(error), false))
 
+/** The buttons of the views stay, so that who pressed one by keyboard is still there. */
 function drawNav() {
-  byId('views').replaceChildren(...Object.entries(views).map(([name, { title }], n) => html`<button type="button"
-    aria-current=${shown() === views[name] ? 'page' : null} title="${title} (${n + 1})"
-    @click=${() => change({ view: name })}>${title}</button>`))
+  const place = byId('views')
+  if (place.childElementCount === 0)
+    place.append(...Object.entries(views).map(([name, { title }], n) => html`<button type="button"
+      title="${title} (${n + 1})" @click=${() => change({ view: name })}>${title}</button>`))
+  for (const [n, view] of Object.values(views).entries()) {
+    if (view === shown()) place.children[n].setAttribute('aria-current', 'page')
+    else place.children[n].removeAttribute('aria-current')
+  }
   document.title = `${shown().title} · pitlake`
 }
 
 /** Whether all of the view is to be drawn anew, not only what moves with the instant. */
 let anew = true
+/** The view whose rows stand on the page; null while none do. */
+let standing = null
+
+/** Where a drawing puts what it made; one that is no longer wanted is refused. */
+function stageOf(view, signal) {
+  const replaceChildren = (...parts) => {
+    signal.throwIfAborted()
+    byId('main').replaceChildren(...parts)
+    standing = view
+  }
+  return { replaceChildren }
+}
 
 /** Draws what the state says, one state at a time: of those that come meanwhile the last. */
 const drawState = coalesced(async () => {
-  const [whole, step] = [anew, shown().step]
+  const [view, signal] = [shown(), signalNow()]
+  const whole = anew || view.step === undefined
   anew = false
-  await attempt(async () => {
+  const label = document.activeElement?.closest('#main [aria-label]')?.getAttribute('aria-label')
+  const done = await attempt(async () => {
     showTime()
-    if (whole) drawNav()
-    const label = document.activeElement?.closest('#main [aria-label]')?.getAttribute('aria-label')
-    await (whole || step === undefined ? shown().draw(byId('main')) : step())
-    // Who typed goes on in the same place.
-    if (whole && label) byId('main').querySelector(`[aria-label="${CSS.escape(label)}"]`)?.focus()
+    await (whole ? view.draw(stageOf(view, signal)) : view.step())
     showTime()
   })
+  // What was not drawn is still to be drawn, whatever moves next.
+  if (!done) anew ||= whole
+  if (signal.aborted) return
+  // What stands there may be the answer to a question before this one.
+  byId('main').toggleAttribute('data-stale', !done && standing !== null)
+  if (standing === null) byId('main').replaceChildren(quiet(done ? 'Nothing to show.' : 'No answer.'))
+  // Who typed goes on in the same place.
+  else if (whole && label) byId('main').querySelector(`[aria-label="${CSS.escape(label)}"]`)?.focus()
 })
 
-async function draw(whole) {
-  anew ||= whole
+let sign = null
+/** Tells that answers are awaited, if they do not come at once. */
+function showBusy(busy) {
+  clearTimeout(sign)
+  document.body.toggleAttribute('data-slow', false)
+  byId('busy').textContent = ''
+  if (!busy) return document.body.removeAttribute('aria-busy')
   document.body.setAttribute('aria-busy', 'true')
+  sign = setTimeout(() => {
+    document.body.toggleAttribute('data-slow', true)
+    byId('busy').textContent = 'asking the lake …'
+  }, 250)
+}
+
+/** Draws the state; other questions than those of an instant end a drawing that is under way. */
+async function draw(whole, other = whole) {
+  anew ||= whole
+  if (other) supersede()
+  drawNav()
+  if (standing !== null && standing !== shown()) {
+    standing = null
+    byId('main').replaceChildren(quiet('Asking the lake …'))
+  }
   const mine = (draw.last = {})
+  if (!document.body.hasAttribute('aria-busy') || other) showBusy(true)
   await drawState()
   if (draw.last !== mine) return
   document.body.dataset.drawn = location.hash
-  document.body.removeAttribute('aria-busy')
+  showBusy(false)
 }
 
 let ends = null
@@ -143,12 +188,12 @@ function listen() {
   })
   onChange((names) => {
     const only = shown().whole
-    void draw(names.some((name) => name !== 'as_of' && (only === undefined || only.includes(name) || name === 'view')))
+    const others = names.filter((name) => name !== 'as_of')
+    void draw(others.some((name) => only === undefined || only.includes(name) || name === 'view'), others.length > 0)
   })
 }
 
 await attempt(async () => {
-  drawNav()
   listen()
   if (recorded === null) standAt((await rows(standingSql, ''))[0].wall)
   else snapBy((at) => (at === '' ? '' : recorded.instants.findLast((one) => one <= utc(at)) ?? recorded.instants[0]))

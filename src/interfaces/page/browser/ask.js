@@ -42,11 +42,26 @@ if (recorded !== null) {
   wall = recorded.wall
 }
 
+/** Questions of the drawing under way. */
+let work = new AbortController()
+
+/** Ends the questions of the drawing under way: nothing that comes of them is drawn. */
+export function supersede() {
+  work.abort()
+  work = new AbortController()
+}
+
+/** Signal of the drawing under way. */
+export const signalNow = () => work.signal
+
+/** Whether work ended because something else is to be drawn. */
+export const isSuperseded = (error) => error?.name === 'AbortError'
+
 async function answerOf(sql, asOf) {
   // As one row, which is never empty: why there is none would be looked for in all that is held.
   const whole = `SELECT coalesce(list(own), []) AS told FROM (${sql}) AS own`
   if (recorded === null) return (await (await post('query?format=json', asked(whole, asOf))).json())[0].told
-  const answer = await fetch(`data/${nameOf(sql, asOf)}.json`)
+  const answer = await fetch(`data/${nameOf(sql, asOf)}.json`, { signal: work.signal })
   if (!answer.ok) throw new Error('This folder holds no answer to that: pitlake serve answers every question.')
   return await answer.json()
 }
@@ -54,12 +69,12 @@ async function answerOf(sql, asOf) {
 const kept = new Map()
 
 /** Asks a path and gives the answer; a refusal is an error in the server's words. */
-export async function post(path, body) {
+export async function post(path, body, signal = work.signal) {
   const token = sessionStorage.getItem('token')
   const headers = { 'content-type': 'application/json', ...(token !== null && { authorization: `Bearer ${token}` }) }
   const sent = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
-  const answer = await fetch(path, { headers, ...sent })
-  if (answer.status === 401 && askToken()) return post(path, body)
+  const answer = await fetch(path, { headers, signal, ...sent })
+  if (answer.status === 401 && askToken()) return post(path, body, signal)
   if (!answer.ok) throw new Error((await answer.text()).trim())
   if (!answer.headers.has('pitlake-lake')) return answer
   // Behind a wall before its commit no version is told.
@@ -84,7 +99,9 @@ export async function rows(sql, asOf = state.as_of) {
   const held = kept.get(key)
   // What is known now may be more in a while; what was known then stays.
   if (held !== undefined && (asOf !== '' || Date.now() - held.at < 10_000)) return held.told
+  const { signal } = work
   const told = await answerOf(sql, asOf)
+  signal.throwIfAborted()
   if (kept.size > 300) kept.delete(kept.keys().next().value)
   kept.set(key, { told, at: Date.now() })
   return told
@@ -102,7 +119,8 @@ export const question = asked
 
 /** Hands a whole answer over as a file. */
 export async function download(path, body, format, ending) {
-  const blob = await (await post(`${path}?format=${format}`, body)).blob()
+  // What is drawn meanwhile does not end it.
+  const blob = await (await post(`${path}?format=${format}`, body, null)).blob()
   const link = document.createElement('a')
   link.href = URL.createObjectURL(blob)
   link.download = `pitlake.${ending}`
@@ -119,6 +137,7 @@ WHERE ${column} ${forward ? '>' : '<'} ${quote(at)}::TIMESTAMPTZ`
 
 /** Tells what went wrong, or that nothing does. */
 export function trouble(error) {
+  if (isSuperseded(error)) return
   const place = byId('trouble')
   place.hidden = error === null
   place.textContent = error === null ? '' : String(error.message ?? error)

@@ -1,6 +1,6 @@
 /** What is held of what was asked for, month by month, and whether the lake can be trusted. */
 
-import { post, recorded, rows, wall } from './ask.js'
+import { isSuperseded, post, recorded, rows, wall } from './ask.js'
 import { cellOf, html, list, moment, plainCell, quiet, section, svg, table } from './dom.js'
 import { countsSql, monthsSql } from './questions.js'
 
@@ -34,7 +34,10 @@ function heat(own, [from, to]) {
 async function trust() {
   if (wall !== null) return quiet('This server has an as_of limit, so it does not show the state of the lake today.')
   if (recorded !== null) return quiet('pitlake status shows the state of the lake today.')
-  const judged = await post('healthz').then((answer) => answer.json(), (error) => JSON.parse(error.message))
+  const judged = await post('healthz').then((answer) => answer.json(), (error) => {
+    if (isSuperseded(error)) throw error
+    return JSON.parse(error.message)
+  })
   const reasons = (judged.reasons ?? []).map(({ text, next }) => (next === null ? text : `${text}: ${next}`))
   return section(`Trust: ${judged.trust}`, html`<div class="verdict ${judged.ok ? 'clean' : 'undecided'}">
     <p>${judged.text}</p>${list(reasons)}</div>`, quiet(`version ${judged.version} of ${moment(judged.committed_at)}`))

@@ -1,6 +1,6 @@
 /** A query of one's own: its rows as known at the instant, what is to be noted, and whether it looks ahead. */
 
-import { download, noted, post, question, rows, trouble } from './ask.js'
+import { download, isSuperseded, noted, post, question, rows, trouble } from './ask.js'
 import { button, field, figure, form, html, list, moment, quiet, select, svg, table } from './dom.js'
 import { axes, scale } from './picture.js'
 import { change, state } from './state.js'
@@ -55,7 +55,9 @@ const queryOf = () => (state.sql || held.text.value).replace(/[;\s]+$/, '')
 async function ask() {
   const sql = queryOf()
   held.verdict.replaceChildren()
+  const mine = (held.asked = {})
   const told = await noted('query', question(`SELECT * FROM (${sql}\n) LIMIT ${most + 1}`, state.as_of))
+  if (held.asked !== mine) return
   const shown = told.rows.slice(0, most)
   const count = told.rows.length > most ? `the first ${figure(most)} rows` : `${figure(shown.length)} rows`
   held.result.replaceChildren(html`<h2>Result: ${count}</h2>`, list(told.notes),
@@ -95,8 +97,8 @@ function plot(shown) {
 /** What lookahead says of it, in sentences. */
 async function judge(sql, ts, pick) {
   const mine = (held.judged = {})
-  const said = await post('lookahead', { sql, ts }).then((answer) => answer.json(), ({ message }) => ({ message }))
-  if (held.judged !== mine) return
+  const said = await post('lookahead', { sql, ts }).then((answer) => answer.json()).catch((error) => error)
+  if (held.judged !== mine || isSuperseded(said)) return
   if (said.message !== undefined) return tell('Look-ahead', pick, quiet(said.message))
   const { verdict, proved, reason, cutoffs, rows: count, differing, differences, chain, unproved, assumes } = said
   const beside = [reason, ...assumes.map(({ what, rows: own }) => `${own} rows depend on ${what}`), unproved?.why]

@@ -1,0 +1,126 @@
+// @module-tag full
+import type { Page as Tab, Route } from 'playwright-core'
+import { afterAll, beforeEach, expect, test } from 'vitest'
+import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
+import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
+import { listening } from '../helpers/listening.ts'
+import { need } from '../helpers/needs.ts'
+import { until } from '../helpers/processes.ts'
+import { browsing, drawn } from './serving.ts'
+
+/* While answers are on their way, and when they come in another order than they were asked for. */
+
+const { root: folder } = lakeOfFile(hundredFetchedDays)
+let door: Awaited<ReturnType<typeof listening>> | undefined
+let browser: Awaited<ReturnType<typeof browsing>> | undefined
+let tab: Tab
+/** Requests whose answers wait, with the text of their question. */
+let waiting: { readonly question: string; readonly route: Route }[] = []
+
+beforeEach(async (own) => {
+  const executable = need(own, 'chromium')
+  door ??= await listening(folder, ['serve'])
+  browser ??= await browsing(executable)
+  tab = await browser.open()
+  waiting = []
+}, 300_000)
+
+afterAll(async () => {
+  await browser?.close()
+  await door?.stop()
+})
+
+/** Makes the answers to questions that contain a text wait. */
+async function withhold(text: string): Promise<void> {
+  await tab.route(/\/(query|panel)\b/, async (route) => {
+    const question = route.request().postData() ?? ''
+    if (question.includes(text)) waiting.push({ question, route })
+    else await route.continue()
+  })
+}
+
+/** Lets the answers that wait arrive; those that the page no longer wants are refused by the browser. */
+async function arrive(which: (question: string) => boolean = () => true): Promise<void> {
+  const [now, later] = [waiting.filter((one) => which(one.question)), waiting.filter((one) => !which(one.question))]
+  waiting = later
+  await Promise.all(now.map(async ({ route }) => route.continue().catch(() => undefined)))
+}
+
+const url = (): string => door?.url ?? ''
+const go = async (state: Readonly<Record<string, string>>): Promise<void> =>
+  await tab.evaluate((hash) => void (location.hash = hash), `#${new URLSearchParams(state).toString()}`)
+const settled = async (): Promise<unknown> => await tab.waitForSelector('body[data-drawn]:not([aria-busy])')
+const texts = async (): Promise<string> => (await tab.locator('main').textContent()) ?? ''
+const products = async (): Promise<string[]> =>
+  await tab.locator('[aria-label="Products"] tbody td:first-child').allTextContents()
+
+test('a tab whose answers have not come shows a loading sign and nothing of the tab before', async () => {
+  await drawn(tab, url(), { view: 'universe' })
+  expect((await products()).length).toBeGreaterThan(10)
+  await withhold('coverage')
+  await go({ view: 'coverage' })
+  await until(() => waiting.length > 0, 'the questions of the new tab')
+  expect(await products()).toEqual([])
+  expect(await texts()).toMatch(/^Asking the lake …$/)
+  expect(await tab.locator('nav [aria-current=page]').textContent()).toBe('Coverage')
+  await tab.locator('#busy:not(:empty)').waitFor()
+  await arrive()
+  await settled()
+  expect(await tab.locator('[aria-label="Coverage"] tbody tr').count()).toBe(2)
+  expect(await tab.locator('#busy').textContent()).toBe('')
+})
+
+test('answers to a tab that was left draw nothing, however late they come', async () => {
+  await withhold('FROM points')
+  await tab.goto(`${url()}/#metric=indicators/one`)
+  await until(() => waiting.length > 0, 'the questions of the chart')
+  await tab.locator('#views button', { hasText: 'Universe' }).click()
+  // The universe does not wait for the chart.
+  await tab.locator('[aria-label="Products"]').waitFor()
+  const before = await texts()
+  await arrive()
+  await tab.waitForTimeout(600)
+  expect(await texts()).toBe(before)
+  expect(await tab.locator('.chart').count()).toBe(0)
+  expect(await tab.locator('#trouble').isHidden()).toBe(true)
+})
+
+test('of two states of one tab the newer one stands, also if its answers come first', async () => {
+  await drawn(tab, url(), { metric: 'indicators/one', assets: 'BTC' })
+  await withhold("asset IN ('ETH')")
+  await go({ metric: 'indicators/one', assets: 'ETH' })
+  await until(() => waiting.length > 0, 'the questions about ETH')
+  await go({ metric: 'supply/current_pit', assets: 'BTC' })
+  await settled()
+  await arrive()
+  await tab.waitForTimeout(600)
+  expect(
+    await tab.locator('.known .line').evaluateAll((all) => all.map((one) => one.getAttribute('data-asset'))),
+  ).toEqual(['BTC'])
+  expect(await tab.locator('.chart').getAttribute('aria-label')).toContain('supply/current_pit of BTC')
+})
+
+test('of two queries of the SQL tab the rows of the one that stands there are shown', async () => {
+  await drawn(tab, url(), { view: 'sql', sql: 'SELECT 1 AS one' })
+  await withhold('AS slow')
+  await go({ view: 'sql', sql: 'SELECT 2 AS slow' })
+  await until(() => waiting.length > 0, 'the slow query')
+  await go({ view: 'sql', sql: 'SELECT 3 AS quick' })
+  await tab.locator('[aria-label="Result"] th', { hasText: 'quick' }).waitFor()
+  await arrive()
+  await tab.waitForTimeout(600)
+  expect(await tab.locator('[aria-label="Result"] th').allTextContents()).toEqual(['quick'])
+})
+
+test('rows that do not answer the address, since it was refused, are marked as such', async () => {
+  await drawn(tab, url(), { metric: 'indicators/one', assets: 'BTC' })
+  expect(await tab.locator('main').getAttribute('data-stale')).toBeNull()
+  await go({ metric: 'indicators/one', assets: 'BTC', since: 'never' })
+  await tab.locator('#trouble:not([hidden])').waitFor()
+  await settled()
+  expect(await tab.locator('main').getAttribute('data-stale')).toBe('')
+  await go({ metric: 'indicators/one', assets: 'BTC' })
+  await settled()
+  expect(await tab.locator('main').getAttribute('data-stale')).toBeNull()
+  expect(browser!.said.filter((words) => !/status of (400|503)/.test(words))).toEqual([])
+})
