@@ -13,6 +13,8 @@ export interface Drawn {
   readonly width: number
   readonly height: number
   readonly columns: number
+  /** What the axis upwards counts: values, logarithms, or the first of each line as 100. */
+  readonly scale: string
   readonly paths: Readonly<Record<'known' | 'later' | 'second', Readonly<Record<string, string>>>>
   readonly dots: readonly { readonly asset: string; readonly t: number; readonly v: number; readonly late: boolean }[]
 }
@@ -23,7 +25,7 @@ export const reading = `(() => {
   const paths = (name) => Object.fromEntries([...svg.querySelectorAll('.' + name + ' .line')].map((g) => [g.dataset.asset, g.querySelector('path').getAttribute('d')]))
   const dots = [...svg.querySelectorAll('.known circle, .later circle')].map((c) => ({ asset: c.closest('.line').dataset.asset, t: Number(c.dataset.t), v: Number(c.dataset.v), late: c.closest('.later') !== null }))
   const pair = (text) => text.split(',').map(Number)
-  return { asOf: svg.dataset.asOf, x: pair(svg.dataset.x), y: pair(svg.dataset.y), columns: Number(svg.dataset.columns),
+  return { asOf: svg.dataset.asOf, x: pair(svg.dataset.x), y: pair(svg.dataset.y), columns: Number(svg.dataset.columns), scale: svg.dataset.scale,
     width: Number(svg.getAttribute('width')), height: Number(svg.getAttribute('height')),
     paths: { known: paths('known'), later: paths('later'), second: paths('second') }, dots }
 })()`
@@ -35,20 +37,33 @@ export interface Raw {
   readonly v: number | null
 }
 
+/** Where a value stands upwards in a picture, whose line begins with `first`; undefined where it has no place. */
+function upward({ y, height, scale }: Drawn, first: number | undefined): (v: number) => number | undefined {
+  const [bottom, top] = [height - 30, 12]
+  const even = (at: number, low: number, high: number): number => bottom + ((at - low) / (high - low)) * (top - bottom)
+  if (scale === 'log') return (v) => (v > 0 ? even(Math.log(v), Math.log(y[0]), Math.log(y[1])) : undefined)
+  if (scale === 'index') return (v) => (first ? even((100 * v) / first, y[0], y[1]) : undefined)
+  return (v) => even(v, y[0], y[1])
+}
+
 /** The corners that a line through these points has, column by column of pixels. */
-function cornersOf(raw: readonly Raw[], asset: string, { x, y, width, height, columns }: Drawn): [number, number][] {
+function cornersOf(raw: readonly Raw[], asset: string, picture: Drawn): [number, number][] {
+  const { x, width, columns, scale } = picture
   const own = raw.filter((point) => point.asset === asset && point.t >= x[0] && point.t < x[1])
   const column = ({ t }: Raw): number => Math.floor(((t - x[0]) * columns) / (x[1] - x[0]))
   const across = (t: number): number => 62 + ((t - x[0]) / (x[1] - x[0])) * (width - 14 - 62)
-  const up = (v: number): number => height - 30 + ((v - y[0]) / (y[1] - y[0])) * (12 - (height - 30))
+  const up = upward(picture, own.find(({ v }) => v !== null)?.v ?? undefined)
   return [...Map.groupBy(own, column).values()].flatMap((points) => {
-    const values = points.flatMap(({ v }) => (v === null ? [] : [v]))
+    const values = points.flatMap(({ v }) => (v === null || (scale === 'log' && v <= 0) ? [] : [v]))
     const first = points[0]!
     const last = points.at(-1)!
-    const low = Math.min(...values)
-    const high = Math.max(...values)
+    const low = values.length === 0 ? null : Math.min(...values)
+    const high = values.length === 0 ? null : Math.max(...values)
     const all: Raw[] = points.length <= 2 ? points : [first, { ...first, v: low }, { ...last, v: high }, last]
-    return all.flatMap(({ t, v }): [number, number][] => (v === null ? [] : [[across(t), up(v)]]))
+    return all.flatMap(({ t, v }): [number, number][] => {
+      const at = v === null ? undefined : up(v)
+      return at === undefined ? [] : [[across(t), at]]
+    })
   })
 }
 

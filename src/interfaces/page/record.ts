@@ -7,7 +7,7 @@ type Keep = (sql: string, asOf: string, answer: string) => Promise<void>
 /** Content of a chart, as the page takes it. */
 interface Picked {
   readonly interval: string
-  readonly metric: { readonly revisable: boolean }
+  readonly metric: { readonly metric: string; readonly revisable: boolean }
   readonly component: string
 }
 
@@ -26,9 +26,7 @@ interface Questions {
   readonly endOf: (t: number, interval: string) => number
   readonly isoOf: (ms: number) => string
   readonly nameOf: (sql: string, asOf: string) => string
-  readonly facets: Readonly<Record<string, unknown>>
-  readonly facetSql: (state: object, name: string) => string
-  readonly productsSql: (state: object) => string
+  readonly productsSql: string
   readonly historySql: (product: string | null) => string
   readonly registrySql: string
   readonly monthsSql: string
@@ -87,7 +85,8 @@ export async function recordPage(input: RecordInput): Promise<{ readonly files: 
     await Promise.all(statements.flatMap((sql) => ['', ...instants].map(async (at) => ask(sql, at))))
   }
   await recordRest(questions, instants, { ask, keep })
-  await put(indexFile, JSON.stringify({ lake, wall, instants, columns }))
+  const metrics = charts.map(({ picked }) => picked.metric.metric)
+  await put(indexFile, JSON.stringify({ lake, wall, instants, columns, charts: metrics }))
   return { files: reportedMetrics.size, charts: charts.length }
 }
 
@@ -104,7 +103,7 @@ async function chartsOf({ metrics }: RecordInput, questions: Questions, ask: Ask
   const wantedCharts = all.filter(({ metric }, n) => metrics.length === 0 || n === 0 || metrics.includes(metric))
   const charts: Chart[] = []
   for (const { metric } of wantedCharts) {
-    const state = { metric, assets: '', component: '' }
+    const state = { metric, assets: '', component: '', sessions: '' }
     let picked = questions.chosen(all, state)
     let [extent] = await ask(questions.extentSql(picked), '')
     if (extent?.['t0'] !== null && extent?.['held'] === 0) {
@@ -135,14 +134,9 @@ async function recordRest(
   instants: readonly string[],
   { ask, keep }: { readonly ask: Ask; readonly keep: Keep },
 ): Promise<void> {
-  const none = { search: '', status: '', issuer: '', class: '', chain: '' }
   await ask(questions.registrySql, '')
-  for (const at of ['', ...instants]) {
-    await Promise.all([
-      ...Object.keys(questions.facets).map(async (name) => ask(questions.facetSql(none, name), at)),
-      ...[questions.productsSql(none), questions.monthsSql, questions.countsSql].map(async (sql) => ask(sql, at)),
-    ])
-  }
+  const moving = [questions.productsSql, questions.monthsSql, questions.countsSql]
+  for (const at of ['', ...instants]) await Promise.all(moving.map(async (sql) => ask(sql, at)))
   const versions = Map.groupBy(await ask(questions.historySql(null), ''), ({ id }) => String(id))
   for (const [product, rows] of versions) await keep(questions.historySql(product), '', JSON.stringify(rows))
 }

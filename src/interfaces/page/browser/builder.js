@@ -1,9 +1,10 @@
 /** A panel from a form: its rows, and how SQL, Python, a command line and HTTP ask for the same. */
 
-import { latest, noted, post, utc } from './ask.js'
+import { latest, noted, post } from './ask.js'
 import { heldMetrics } from './chart.js'
-import { button, field, figure, form, html, input, list, quiet, section, table } from './dom.js'
-import { isoOf } from './questions.js'
+import { knowledge, known, opened, python, shell, way } from './copies.js'
+import { field, figure, form, html, input, list, quiet, section, select, table } from './dom.js'
+import { exchanges, isoOf } from './questions.js'
 import { change, state } from './state.js'
 
 export const title = 'Panel'
@@ -26,7 +27,7 @@ async function asked() {
 
 export async function draw(main) {
   const panel = await asked()
-  const asOf = state.as_of === '' ? {} : { as_of: utc(state.as_of) }
+  const asOf = knowledge()
   const body = { ...panel, metrics: panel.metrics.split(','), ...asOf }
   const fields = Object.entries(options).map(([name, hint]) => {
     const size = name === 'calendar' ? 26 : 20
@@ -34,27 +35,29 @@ export async function draw(main) {
     return field(name.replace('_', ' '), text, name === 'metrics' ? 'wide' : '')
   })
   const [result, ways] = [section('Rows', quiet('Running the query …')), html`<section></section>`]
-  main.replaceChildren(form(fields), html`<div class="sides">${result}${ways}</div>`)
+  const chosen = form(fields, field('decisions', decisions(panel.calendar)))
+  main.replaceChildren(chosen, html`<div class="sides">${result}${ways}</div>`)
   const sql = await (await post('panel', { ...body, explain: true })).text()
-  const known = asOf.as_of ? `SET VARIABLE as_of = '${asOf.as_of}';\n` : ''
-  const texts = { ...spelt(panel, asOf), SQL: known + sql }
-  ways.append(...Object.entries(texts).map(([name, text]) => {
-    const copy = button('copy', () => navigator.clipboard?.writeText(text), `copy ${name}`)
-    return html`<div><h2>${name} ${copy}</h2><pre data-way=${name} tabindex="0">${text}</pre></div>`
-  }))
+  const texts = { ...spelt(panel, asOf), SQL: known(asOf) + sql }
+  ways.append(...Object.entries(texts).map(([name, text]) => way(name, text, 'panel')))
   const { rows, notes } = await noted('panel', body)
   const shown = rows.length === 0 ? quiet('No row.') : table(rows.slice(0, 500), 'Panel')
   result.replaceChildren(html`<h2>${figure(rows.length)} rows</h2>`, list(notes), shown)
 }
 
+/** When decisions fall: steps of a length, or the closes or openings of the sessions of an exchange. */
+function decisions(calendar) {
+  const [since, until, step = '1d'] = calendar.split(',')
+  const told = { '1h': 'each hour', '1d': 'each day', '1w': 'each week', '1month': 'each month' }
+  for (const [code, name] of Object.entries(exchanges))
+    Object.assign(told, { [code]: `closes of ${name}`, [`${code}:open`]: `openings of ${name}` })
+  told[step] ??= step
+  const take = (word) => change({ calendar: [since, until, word].join(',') })
+  return select(Object.keys(told), step, take, 'decisions', told)
+}
+
 /** The same question as other doors take it. */
 function spelt(panel, asOf) {
-  const shell = (text) => (/^[\w.,:/=#+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
-  const python = (value) => {
-    if (Array.isArray(value)) return `[${value.map(python).join(', ')}]`
-    if (typeof value !== 'object') return JSON.stringify(value)
-    return `{${Object.entries(value).map(([name, one]) => `${python(name)}: ${python(one)}`).join(', ')}}`
-  }
   const { metrics, calendar, assets, universe, interval = '24h', fields, ...rest } = panel
   const flags = Object.entries({ ...panel, ...asOf }).map(([name, value]) =>
     name === 'skip_nulls' ? '--skip-nulls' : `--${name.replace('_', '-')} ${shell(value)}`)
@@ -65,9 +68,8 @@ function spelt(panel, asOf) {
   const more = Object.entries(keywords).map(([name, value]) =>
     `, ${name}=${name === 'skip_nulls' ? 'True' : python(value)}`)
   const grid = [...calendar.split(',').map(python), ...(universe ? [] : [python(assets.split(','))])].join(', ')
-  const lake = `pitlake.open("data"${asOf.as_of ? `, as_of=${python(asOf.as_of)}` : ''})`
   return {
-    Python: `import pitlake\n\nlake = ${lake}\ndays = lake.calendar(${grid})
+    Python: `${opened(asOf)}\ndays = lake.calendar(${grid})
 frame = lake.panel(days, ${python(columns)}, ${python(interval)}${more.join('')}).df()`,
     'Command line': `pitlake panel ${flags.join(' ')}`,
     HTTP: `curl ${shell(`${location.origin}/panel?${new URLSearchParams({ ...panel, ...asOf })}`)}`,

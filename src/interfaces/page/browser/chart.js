@@ -1,15 +1,17 @@
 /** A metric of some assets as it was known at an instant, and in grey what came later. */
 
 import { beside, knownAt, lake, latest, recorded, rows, utc, wall } from './ask.js'
+import { ways } from './copies.js'
 import { button, cellOf, field, figure, form, html, input, moment, quiet, select, span, svg, table } from './dom.js'
-import { axes, lines, nearest, place, scale } from './picture.js'
+import { basesOf, extentOf, measureOf, measures, sayings } from './measure.js'
+import { axes, lines, logScale, nearest, place, scale } from './picture.js'
 import { heat, heatStep } from './heat.js'
 import * as sql from './questions.js'
-import { change, state } from './state.js'
+import { change, snap, state } from './state.js'
 
 export const title = 'Chart'
 /** Which parts of the state draw all of it anew; another instant moves only what is known. */
-export const whole = 'metric assets interval currency exchange network component since until'.split(' ')
+export const whole = 'metric assets interval currency exchange network component since until scale sessions'.split(' ')
 
 let metrics = null
 
@@ -43,22 +45,28 @@ export async function draw(main) {
     const [leaf] = await rows(sql.componentSql(picked), '')
     if (leaf?.name) return change({ component: leaf.name }, true)
   }
-  const typed = (name, usual) => (state[name] === '' ? usual : Date.parse(utc(state[name])))
+  const typed = (name, usual) => {
+    const at = state[name] === '' ? usual : Date.parse(utc(state[name]))
+    if (Number.isNaN(at)) throw new Error(`${name}: expected an instant such as 2024-06-01, UTC, got "${state[name]}"`)
+    return at
+  }
   const range = [typed('since', found.t0), typed('until', sql.endOf(found.t1, picked.interval))]
   const label = `${picked.metric.metric} of ${picked.assets.join(', ')}; arrow keys walk over its points`
   const frame = html`<div class="chart" tabindex="0" role="img" aria-label=${label}></div>`
   const tip = html`<div class="tip" role="status" hidden></div>`
   const legend = html`<div id="newest"></div>`
   const vintages = html`<div></div>`
-  held = { picked, all: found, range, frame, tip, legend, vintages, told: [] }
-  main.replaceChildren(controls(all, picked), html`<div class="framed">${frame}${tip}</div>`, vintages, legend)
+  const saying = html`<div id="saying" role="status"></div>`
+  const kind = state.scale in measures ? state.scale : ''
+  held = { picked, all: found, range, frame, tip, legend, vintages, saying, kind, told: [] }
+  main.replaceChildren(controls(all, picked), html`<div class="framed">${frame}${tip}</div>`, saying, vintages, legend)
   if (found.t0 === null) return frame.append(quiet('No point of this was known.'))
   await lay()
 }
 
 /** What stays while the slider goes: the axes, and in grey all that came until now or the wall. */
 async function lay() {
-  const { picked, range, frame } = held
+  const { picked, range, frame, kind } = held
   const width = Math.max(280, Math.floor(frame.clientWidth))
   const height = Math.round(Math.min(900, Math.max(260, Math.min(width * 0.42, innerHeight * 0.7))))
   const box = { left: 62, right: width - 14, top: 12, bottom: height - 30 }
@@ -66,41 +74,68 @@ async function lay() {
   const columns = recorded === null ? box.right - box.left : recorded.columns
   const all = sql.columnsSql(picked, range, columns)
   const [later, disputes] = await Promise.all([rows(all, ''), violations(picked, range)])
-  const values = [...later.flatMap(({ lo, hi }) => [lo, hi]), ...disputes.map(({ other }) => other)]
-  const numbers = values.filter((value) => typeof value === 'number')
-  const [low, high] = numbers.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity])
-  const room = (high - low || Math.abs(high) || 1) * 0.04
-  const up = numbers.length === 0 ? [0, 1] : [low - room, high + room]
-  const [x, y] = [scale(range, [box.left, box.right]), scale(up, [box.bottom, box.top])]
-  const gap = Math.max(3, 1.6 * (x(sql.lengthOf(picked.interval)) - x(0)))
-  Object.assign(held, { x, y, box, columns, later, disputes, gap, width, version: lake.version })
+  const x = scale(range, [box.left, box.right])
+  const [pauses] = picked.sessions === '' ? [{ pause: 0 }] : await rows(sql.pauseSql(picked, range), '')
+  const apart = Math.max(1.6 * sql.lengthOf(picked.interval), pauses.pause ?? 0)
+  const gap = Math.max(3, (x(apart) - x(0)) * 1.0001)
+  const measure = measureOf(kind, basesOf(later))
+  Object.assign(held, { x, box, columns, later, measure, disputes, gap, width, up: null, version: lake.version })
   held.picture = svg`<svg width=${width} height=${height} viewBox="0 0 ${width} ${height}" aria-hidden="true"
-    data-x=${range.join()} data-y=${up.join()} data-columns=${columns}>
-    ${axes({ x, y, box, range, up })}<g class="later">${lines(later, held)}</g><g class="second"></g>
+    data-x=${range.join()} data-scale=${kind} data-columns=${columns}>
+    <g class="ground"></g><g class="later"></g><g class="second"></g>
     <g class="known"></g><g class="disputes"></g><line class="cursor" y1=${box.top} y2=${box.bottom}></line>
     <line class="cursor lag"></line></svg>`
   frame.replaceChildren(held.picture)
+  raise([{ told: later, measure }])
   listen(frame)
   held.vintages.replaceChildren(await heat(picked, range, columns, width))
   await step()
 }
 
+/** The axis upwards, with room for all that is drawn, and the grey lines; both stay while nothing leaves that room. */
+function raise(layers) {
+  const { kind, disputes, measure, later, box, range, x, picture } = held
+  const others = disputes.map(({ asset, other }) => ({ asset, lo: other, hi: other, least: other > 0 ? other : null }))
+  const up = extentOf(kind, [...layers, { told: others, measure }])
+  if (held.up?.join() === up.join()) return
+  held.up = up
+  const y = (kind === 'log' ? logScale : scale)(up, [box.bottom, box.top])
+  held.placed = (own) => (asset, value) => {
+    const at = own(asset, value)
+    return at === null ? null : y(at)
+  }
+  picture.dataset.y = up.join()
+  picture.querySelector('.ground').replaceChildren(axes({ x, y, box, range, up, logged: kind === 'log' }))
+  picture.querySelector('.later').replaceChildren(...lines(later, held, held.placed(measure)))
+}
+
 /** What is known at the instant, drawn over the grey; one step of the slider. */
 export async function step() {
-  const { picked, range, columns, x, box, picture } = held ?? {}
+  const { range, kind, later, measure, x, box, picture } = held ?? {}
   if (picture === undefined) return
   const asOf = state.as_of
-  const [told, second] = await Promise.all([asOf, state.second || null].map(columnsAt))
+  const [told, second] = await Promise.all([asOf, state.second === '' ? null : snap(state.second)].map(columnsAt))
   await heatStep()
-  held.told = told
+  const [toldMeasure, secondMeasure] = [told, second].map((own) => measureOf(kind, basesOf(own)))
+  Object.assign(held, { told, toldMeasure })
+  raise([{ told: later, measure }, { told, measure: toldMeasure }, { told: second, measure: secondMeasure }])
   const at = knownAt(asOf)
   const line = svg`<line class="instant" x1=${x(at)} x2=${x(at)} y1=${box.top} y2=${box.bottom}></line>`
   const layer = (name, ...parts) => picture.querySelector(name).replaceChildren(...parts)
-  layer('.known', ...lines(told, held), ...(at > range[0] && at < range[1] ? [line] : []))
-  layer('.second', ...lines(second, held))
+  layer('.known', ...lines(told, held, held.placed(toldMeasure)), ...(at > range[0] && at < range[1] ? [line] : []))
+  layer('.second', ...lines(second, held, held.placed(secondMeasure)))
   layer('.disputes', ...held.disputes.flatMap((one) => disputeMarks(one, at)))
   picture.dataset.asOf = asOf
-  held.legend.replaceChildren(newest(told, asOf, at))
+  held.saying.replaceChildren(...saidOf(told).map((one) => html`<p class="quiet">${one}</p>`))
+  held.legend.replaceChildren(newest(told, asOf, at), ways(sql.pointsSql(held.picked, range), 'points'))
+}
+
+/** What has to be known to read the picture right. */
+function saidOf(told) {
+  const { picked, kind, later } = held
+  const years = sql.sessionYears.join(' to ')
+  const closes = `Only points in whose interval a session of ${picked.sessions} closes. Sessions are listed from ${years}.`
+  return [...(picked.sessions === '' ? [] : [closes]), ...sayings(kind, picked.assets, { told, later })]
 }
 
 /** What was known at an instant: of columns whose last arrival came before all; SQL is asked of those it falls into. */
@@ -108,8 +143,9 @@ async function columnsAt(asOf) {
   if (asOf === null) return []
   const { picked, range, columns, later, version } = held
   const at = knownAt(asOf)
-  // Of a revisable series the vintage before the last may have been known.
+  // Of a revisable series the vintage before the last may have been known; of an exchange a session cancelled later.
   const isWhole = recorded !== null || version !== lake.version || at > latest() || picked.metric.revisable
+    || picked.sessions !== ''
   if (asOf === '' || isWhole)
     return await rows(sql.columnsSql(picked, range, columns), asOf)
   const open = later.filter(({ a0, a1 }) => a0 <= at && a1 >= at)
@@ -130,10 +166,11 @@ async function violations(picked, range) {
 
 /** Both values of a violation, and a line between them; grey where it was not known yet. */
 function disputeMarks({ at, held: stored, other, asset, kind, offered, stored: said, offered_at, t }, known) {
-  const { x, y } = held
-  if (stored === null && other === null) return []
+  const { x, placed, measure } = held
+  const [is, was] = [other, stored].map((value) => placed(measure)(asset, value))
+  if (is === null && was === null) return []
   const words = `${asset} ${moment(t)}: stored ${said}, returned ${offered} on ${moment(offered_at)} (${kind})`
-  const [px, from, to] = [x(at), y(stored ?? other), y(other ?? stored)]
+  const [px, from, to] = [x(at), was ?? is, is ?? was]
   const late = Date.parse(offered_at) > known ? 'late' : ''
   return svg`<g class="dispute ${late}" data-t=${at} data-v=${other}><title>${words}</title>
     <line x1=${px} x2=${px} y1=${from} y2=${to}></line><path d="M${px - 4},${to - 4}l8,8m0,-8l-8,8"></path></g>`
@@ -141,17 +178,20 @@ function disputeMarks({ at, held: stored, other, asset, kind, offered, stored: s
 
 /** The newest value of each asset, and how old it is. */
 function newest(told, asOf, at) {
-  const { picked, disputes, later } = held
+  const { picked, disputes, later, kind, toldMeasure } = held
   const lines = picked.assets.map((asset, n) => {
     const last = told.findLast((row) => row.asset === asset)
     if (last === undefined) return { asset, n, value: 'nothing known' }
     const { v, t, available_at, observed_at, basis } = last.l
     const age = span(at - sql.endOf(last.t1, picked.interval))
-    return { asset, n, value: figure(v), t, known_since: available_at, observed_at, age, basis }
+    const index = toldMeasure(asset, v)
+    const counted = index === null ? '' : figure(Number(index.toPrecision(6)))
+    return { asset, n, value: figure(v), index: counted, t, known_since: available_at, observed_at, age, basis }
   })
   const cell = (value, name, { n }) => name === 'asset' ? cellOf('td', [html`<i class="key c${n % 8}"></i>`, value])
-    : cellOf('td', moment(value), name === 'value' ? 'number' : '')
-  const columns = ['asset', 'value', 't', 'known_since', 'observed_at', 'age', 'basis']
+    : cellOf('td', moment(value), ['value', 'index'].includes(name) ? 'number' : '')
+  const values = kind === 'index' ? ['value', 'index'] : ['value']
+  const columns = ['asset', ...values, 't', 'known_since', 'observed_at', 'age', 'basis']
   const [known, all] = [told, later].map((own) => own.reduce((sum, { n }) => sum + n, 0).toLocaleString('en'))
   const until = wall === null ? 'now' : moment(wall)
   const other = disputes.filter(({ offered_at }) => Date.parse(offered_at) <= at).length
@@ -170,7 +210,8 @@ function listen(frame) {
   frame.addEventListener('pointermove', (event) =>
     look(across(event), event.clientY - frame.getBoundingClientRect().top))
   frame.addEventListener('pointerleave', hide)
-  frame.addEventListener('pointerdown', (event) => void (from = across(event)))
+  // A folder holds the answers of one range.
+  frame.addEventListener('pointerdown', (event) => void (from = recorded === null ? across(event) : null))
   frame.addEventListener('dblclick', () => change({ since: '', until: '' }))
   frame.addEventListener('pointerup', (event) => {
     const [a, b] = [from, across(event)].sort((p, q) => p - q)
@@ -196,45 +237,61 @@ function hide() {
 
 /** Tells all about the point that is nearest, of those known by then or of those that came later. */
 function look(px, py) {
-  const found = nearest(held.told, px, py, held) ?? nearest(held.later, px, py, held)
+  const { told, later, placed, toldMeasure, measure, x } = held
+  const found = nearest(told, px, py, x, placed(toldMeasure)) ?? nearest(later, px, py, x, placed(measure))
   return found === undefined ? hide() : show(found)
 }
 
 function show(found) {
   const { asset, n, lo, hi, l, t1 } = found
-  const { x, y, tip, picture } = held
+  const { x, placed, tip, picture, kind, told: known, toldMeasure, measure } = held
+  const own = known.includes(found) ? toldMeasure : measure
   const late = Date.parse(l.available_at) > knownAt() ? ' later' : ''
   const facts = { t: l.t, value: figure(l.v), 'known since': l.available_at, observed: l.observed_at, basis: l.basis }
+  const index = kind === 'index' ? own(asset, l.v) : null
+  if (index !== null) facts.index = figure(Number(index.toPrecision(8)))
   if (n > 1) facts[`${n} points`] = `${figure(lo)} … ${figure(hi)}`
-  const told = Object.entries(facts).map(([name, value]) => [html`<dt>${name}</dt>`, html`<dd>${moment(value)}</dd>`])
-  tip.replaceChildren(html`<strong>${asset}${late}</strong>`, html`<dl>${told}</dl>`)
+  const said = Object.entries(facts).map(([name, value]) => [html`<dt>${name}</dt>`, html`<dd>${moment(value)}</dd>`])
+  tip.replaceChildren(html`<strong>${asset}${late}</strong>`, html`<dl>${said}</dl>`)
   tip.hidden = false
   held.looked = found
   tip.style.left = `${Math.max(2, Math.min(held.width - tip.offsetWidth - 4, x(t1) + 12))}px`
   tip.style.top = '14px'
   place(picture.querySelector('.cursor'), { x1: x(t1), x2: x(t1) })
-  const known = Math.min(Date.parse(l.available_at), held.range[1])
-  place(picture.querySelector('.lag'), { x1: x(t1), x2: x(known), y1: y(l.v ?? 0), y2: y(l.v ?? 0) })
+  const until = Math.min(Date.parse(l.available_at), held.range[1])
+  const up = placed(own)(asset, l.v) ?? held.box.bottom
+  place(picture.querySelector('.lag'), { x1: x(t1), x2: x(until), y1: up, y2: up })
   picture.classList.add('looked')
 }
 
-/** What is drawn, to choose from. */
+/** What is drawn, to choose from: of a folder what it holds the answers to. */
 function controls(all, picked) {
   const { metric } = picked
   const set = (name) => (value) => change({ [name]: value })
   const another = (value) => change({ metric: value, component: '', since: '', until: '' })
+  const scaled = state.scale in measures ? state.scale : ''
+  const kinds = select(Object.keys(measures), scaled, set('scale'), 'axis', measures)
+  const second = input('second as of', state.second, set('second'), { hint: 'a second line' })
+  if (recorded !== null)
+    return form(field('metric', select(recorded.charts, metric.metric, another, 'metric'), 'wide'),
+      field('axis', kinds), field('second as of', second))
   const boxes = metric.asset.map((asset) => {
     const wanted = (on) => metric.asset.filter((one) => (one === asset ? on : picked.assets.includes(one))).join(',')
-    return html`<label><input type="checkbox" checked=${picked.assets.includes(asset)}
+    return html`<label><input type="checkbox" checked=${picked.assets.includes(asset)} aria-label="asset ${asset}"
       @change=${(event) => change({ assets: wanted(event.target.checked) })}>${asset}</label>`
   })
   const several = sql.dimensions.filter((name) => metric[name].length > 1)
-  const instants = [['since', 'from t', 'all'], ['until', 'to t', 'all'], ['second', 'second as of', 'a second line']]
+  const instants = [['since', 'from t', 'all'], ['until', 'to t', 'all']]
+  const sessions = { '': 'all points', ...sql.exchanges }
   return form(html`<datalist id="metrics">${all.map((one) => new Option(one.metric))}</datalist>`,
     field('metric', input('metric', metric.metric, another, { size: 34, list: 'metrics' }), 'wide'),
-    several.map((name) => field(name, select(metric[name], picked[name], set(name)))),
+    several.map((name) => field(name, select(metric[name], picked[name], set(name), name))),
     picked.component === '' ? [] : field('component', input('component', picked.component, set('component'))),
+    field('axis', kinds),
+    !sql.hasSessions(picked) ? [] : field('closes of sessions',
+      select(Object.keys(sessions), picked.sessions, set('sessions'), 'closes of sessions', sessions)),
     instants.map(([name, words, hint]) => field(words, input(words, state[name], set(name), { hint }))),
+    field('second as of', second),
     button('whole range', () => change({ since: '', until: '' }), 'or two clicks on the chart'),
     html`<fieldset class="assets"><legend>assets</legend>${boxes}</fieldset>`)
 }

@@ -1,6 +1,7 @@
 /** What is held of what was asked for, month by month, and whether the lake can be trusted. */
 
 import { isSuperseded, post, recorded, rows, wall } from './ask.js'
+import { ways } from './copies.js'
 import { cellOf, html, list, moment, plainCell, quiet, section, svg, table } from './dom.js'
 import { countsSql, monthsSql } from './questions.js'
 
@@ -11,9 +12,12 @@ export async function draw(main) {
   const ends = cells.reduce(([a, b], { at }) => [Math.min(a, at), Math.max(b, at)], [Infinity, -Infinity])
   const cell = (value, name, { metric }) =>
     name === 'months' ? cellOf('td', heat(cells.filter((one) => one.metric === metric), ends)) : plainCell(value)
+  const [first, ...others] = Object.keys(all[0] ?? {})
+  const columns = [first, 'months', ...others]
   const range = cells.length === 0 ? '' : `, ${ends.map((at) => new Date(at).toISOString().slice(0, 7)).join(' to ')}`
   main.replaceChildren(await trust(), section(`Coverage${range}`,
-    all.length === 0 ? quiet('Nothing had been requested by then.') : table(all, 'Coverage', { cell })))
+    all.length === 0 ? quiet('Nothing had been requested by then.') : table(all, 'Coverage', { columns, cell }),
+    ways(countsSql, 'counts', { ofLedger: true }), ways(monthsSql, 'months', { ofLedger: true })))
 }
 
 /** A row of months, filled as far as they are held; red where they failed. */

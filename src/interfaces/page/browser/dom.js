@@ -116,10 +116,10 @@ export function input(name, value, change, { hint = '', size = 20, list = null }
     aria-label=${name} @change=${(event) => change(event.target.value.trim())}>`
 }
 
-/** A choice of words. */
-export function select(words, chosen, change) {
-  const options = words.map((word) => new Option(word === '' ? 'all' : word, word, false, word === chosen))
-  return html`<select @change=${(event) => change(event.target.value)}>${options}</select>`
+/** A choice of words under a name; `told` has what is read in place of them. */
+export function select(words, chosen, change, name, told = { '': 'all' }) {
+  const options = words.map((word) => new Option(told[word] ?? word, word, false, word === chosen))
+  return html`<select aria-label=${name} @change=${(event) => change(event.target.value)}>${options}</select>`
 }
 
 export const button = (words, click, title = null) =>

@@ -1,6 +1,7 @@
 /** A query of one's own: its rows as known at the instant, what is to be noted, and whether it looks ahead. */
 
 import { download, isSuperseded, noted, post, question, rows, trouble } from './ask.js'
+import { knowledge, ways } from './copies.js'
 import { button, field, figure, form, html, list, moment, quiet, select, svg, table } from './dom.js'
 import { axes, scale } from './picture.js'
 import { change, state } from './state.js'
@@ -59,14 +60,17 @@ async function ask() {
   const told = await noted('query', question(`SELECT * FROM (${sql}\n) LIMIT ${most + 1}`, state.as_of))
   if (held.asked !== mine) return
   const shown = told.rows.slice(0, most)
+  const behind = knowledge().as_of === undefined ? []
+    : [quiet('In these texts coverage, versions and other facts about the lake itself are those of now.')]
   const count = told.rows.length > most ? `the first ${figure(most)} rows` : `${figure(shown.length)} rows`
   held.result.replaceChildren(html`<h2>Result: ${count}</h2>`, list(told.notes),
-    shown.length === 0 ? quiet('No row.') : table(shown, 'Result'), plot(shown))
+    shown.length === 0 ? quiet('No row.') : table(shown, 'Result'), plot(shown), ways(sql, 'rows'), ...behind)
   const instants = Object.keys(shown[0] ?? {}).filter((name) => /^\d{4}-\d\d-\d\d(T|$)/.test(String(shown[0][name])))
   const ts = [state.ts, 'ts', instants[0]].find((name) => instants.includes(name))
   if (ts === undefined) return tell('Look-ahead', quiet('No column has the decision time of each row, so there is nothing to test.'))
   tell('Look-ahead', quiet('Testing it without the future …'))
-  void judge(sql, ts, field('instant of each row', select(instants, ts, (value) => change({ ts: value }))))
+  const words = 'instant of each row'
+  void judge(sql, ts, field(words, select(instants, ts, (value) => change({ ts: value }), words)))
 }
 
 const tell = (words, ...parts) => held.verdict.replaceChildren(html`<h2>${words}</h2>`, ...parts)
@@ -90,7 +94,7 @@ function plot(shown) {
     svg`<circle cx=${x(a).toFixed(2)} cy=${y(b).toFixed(2)} r="1.8" data-v=${b}></circle>`)
   const picture = svg`<svg class="quick" width=${width} height="240" role="img" aria-label="${name}">
     ${axes({ x, y, box, range, up, counted: time === undefined })}<g class="line c0">${dots}</g></svg>`
-  const pick = select(numbers, name, (value) => change({ plot: value }))
+  const pick = select(numbers, name, (value) => change({ plot: value }), 'picture of')
   return html`<div>${field('picture of', pick)}<div class="framed">${picture}</div></div>`
 }
 

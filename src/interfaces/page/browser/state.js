@@ -1,8 +1,8 @@
 /** What is looked at, whole in the address behind `#`: a link opens the same view. */
 
 /** Its parts; each is empty where the address says nothing. */
-const names = `view as_of metric assets interval currency exchange network component since until second
-  search status issuer class chain before product from to sql plot ts
+const names = `view as_of metric assets interval currency exchange network component since until second scale sessions
+  search status issuer issuer_status class chain before product from to sql plot ts
   calendar metrics fields universe latency max_age skip_nulls`.split(/\s+/)
 
 /** The state as the address tells it; names that nobody knows are left out. */

@@ -1,9 +1,10 @@
 /** The tokenized products as known at an instant: who they are, what joined and left, and what each was. */
 
-import { beside, knownAt, latest, recorded, rows } from './ask.js'
+import { beside, isSuperseded, knownAt, latest, recorded, rows } from './ask.js'
+import { ways } from './copies.js'
 import { button, cellOf, field, figure, form, html, input, moment, quiet, section, select, svg, table }
   from './dom.js'
-import { facets, facetSql, historySql, isoOf, productsSql, registrySql } from './questions.js'
+import { facetOf, facets, fittingSql, historySql, isoOf, productsSql, productsThat, registrySql } from './questions.js'
 import { change, snap, state } from './state.js'
 
 export const title = 'Universe'
@@ -19,13 +20,14 @@ UNION ALL SELECT valid_to FROM history.products WHERE isfinite(valid_to))`, at, 
 export async function draw(main) {
   const [range] = await rows(registrySql, '')
   known = range.a === null ? null : [range.a, range.b > range.a ? range.b : latest()]
-  const choices = await Promise.all(Object.keys(facets).map(async (name) => {
-    const told = await rows(facetSql(state, name))
-    const one = select(['', ...told.map((row) => row.value)], state[name], (word) => change({ [name]: word }))
-    told.forEach(({ n }, place) => (one.options[place + 1].text += ` (${n})`))
-    return field(name, one)
-  }))
-  const found = await rows(productsSql(state))
+  const products = await rows(productsSql)
+  const choices = Object.entries(facets).map(([name, [words]]) => {
+    const told = facetOf(products, state, name)
+    const counted = { '': 'all', ...Object.fromEntries(told.map(([value, n]) => [value, `${value} (${n})`])) }
+    const values = ['', ...told.map(([value]) => value)]
+    return field(words, select(values, state[name], (word) => change({ [name]: word }), words, counted))
+  })
+  const found = productsThat(products, state)
   const row = ({ product_id: id }) => ({ 'data-pick': id, 'aria-selected': String(id === state.product) })
   const choose = (product) => button(product, () => change({ product }), 'its history')
   const cell = (value, name) =>
@@ -33,18 +35,26 @@ export async function draw(main) {
   const set = (name) => (value) => change({ [name]: value })
   const search = input('search', state.search, set('search'), { hint: 'name, symbol, issuer, class', size: 30 })
   const before = input('compare with', state.before, set('before'), { hint: 'an earlier instant' })
+  const columns = Object.keys(found[0] ?? {}).filter((name) => name !== 'sought')
   const none = known === null ? 'The registry was not read: pitlake registry snapshot' : 'None was known that fits.'
   main.replaceChildren(form(field('search', search, 'wide'), choices, field('compare with', before)),
-    await changes(), await story().catch(({ message }) => quiet(message)),
+    await changes(), await story().catch(without),
     section(`${figure(found.length)} products`,
-      found.length === 0 ? quiet(none) : table(found, 'Products', { cell, row })))
+      found.length === 0 ? quiet(none) : table(found, 'Products', { columns, cell, row }),
+      ways(fittingSql(state), 'products')))
+}
+
+/** What is read in place of a history that there is no answer to. */
+function without(error) {
+  if (isSuperseded(error)) throw error
+  return quiet(error.message)
 }
 
 /** What joined and left between two instants. */
 async function changes() {
   if (state.before === '') return ''
   const at = async (instant) =>
-    new Map((await rows(productsSql(state), instant)).map((one) => [one.product_id, one.status]))
+    new Map(productsThat(await rows(productsSql, instant), state).map((one) => [one.product_id, one.status]))
   const [before, now] = [await at(snap(state.before)), await at(state.as_of)]
   const both = [...now.keys()].filter((id) => before.has(id) && before.get(id) !== now.get(id))
   const groups = {

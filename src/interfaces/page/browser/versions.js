@@ -1,6 +1,7 @@
 /** What one commit of the lake changed against another, and what brought it. */
 
 import { beside, post, rows, trouble, wall } from './ask.js'
+import { ways } from './copies.js'
 import { field, figure, form, html, moment, quiet, section, select, table } from './dom.js'
 import { quote } from './questions.js'
 import { change, state } from './state.js'
@@ -37,12 +38,14 @@ ORDER BY version DESC LIMIT 1000`)
   const from = [...numbers, '0'].includes(state.from) ? state.from : (numbers[1] ?? '0')
   const at = (version) => all[numbers.indexOf(version)]?.committed_at ?? '0001-01-01'
   const told = await Promise.all(changes.map(async ([name, instant, columns, where, order]) => {
-    const found = await rows(`SELECT ${columns} FROM ${where} WHERE ${instant} > ${quote(at(from))}::TIMESTAMPTZ
-  AND ${instant} <= ${quote(at(to))}::TIMESTAMPTZ ${order} LIMIT 500`)
+    const query = `SELECT ${columns}\nFROM ${where}\nWHERE ${instant} > ${quote(at(from))}::TIMESTAMPTZ
+  AND ${instant} <= ${quote(at(to))}::TIMESTAMPTZ\n${order}`
+    const found = await rows(`${query} LIMIT 500`)
     const count = found.length === 500 ? 'the first 500' : figure(found.length)
-    return section(`${name}: ${count}`, found.length === 0 ? '' : table(found, name))
+    return section(`${name}: ${count}`, found.length === 0 ? '' : table(found, name),
+      ways(query, name.toLowerCase(), { ofLedger: true }))
   }))
-  const pick = (name, chosen, words) => field(name, select(words, chosen, (value) => change({ [name]: value })))
+  const pick = (name, chosen, words) => field(name, select(words, chosen, (value) => change({ [name]: value }), name))
   main.replaceChildren(form(pick('from', from, [...numbers, '0']), pick('to', to, numbers),
     quiet(`${moment(at(from))} … ${moment(at(to))}`)), ...told, explaining())
 }

@@ -24,6 +24,14 @@ LEFT JOIN endpoints USING (metric) GROUP BY metric ORDER BY metric`
   return [{ ...supply, metric: 'price_usd', currency: [], usual_currency: null, revisable: false }, ...held]
 }
 
+/** Exchanges whose sessions the catalogue lists, and the years for which it does. */
+export const exchanges = { XAMS: 'Euronext Amsterdam', XETR: 'Xetra', XHKG: 'Hong Kong', XLON: 'London',
+  XNAS: 'Nasdaq', XNYS: 'New York', XPAR: 'Euronext Paris', XTKS: 'Tokyo' }
+export const sessionYears = [2000, 2030]
+/** Intervals of which only some hold the close of a session. */
+const sessional = ['10m', '1h', '24h']
+export const hasSessions = ({ interval }) => sessional.includes(interval)
+
 /** What is drawn: the state, with what holds where it says nothing. */
 export function chosen(all, state) {
   const metric = all.find((one) => one.metric === state.metric) ?? all[0]
@@ -33,7 +41,26 @@ export function chosen(all, state) {
   const known = (name) =>
     [state[name], metric[`usual_${name}`], metric[name][0]].find((one) => metric[name].includes(one)) ?? null
   const [interval, currency, exchange, network] = dimensions.map(known)
-  return { metric, assets, interval, currency, exchange, network, component: state.component }
+  const sessions = state.sessions in exchanges && hasSessions({ interval }) ? state.sessions : ''
+  return { metric, assets, interval, currency, exchange, network, component: state.component, sessions }
+}
+
+/** The condition that a session of the chosen exchange closes in the interval of a point; none without an exchange. */
+function sessionsWhere({ sessions, interval }) {
+  if (sessions === '') return []
+  const length = `${lengthOf(interval) * 1000}`
+  const [first, last] = sessionYears
+  return [`t IN (SELECT make_timestamptz((epoch_us(closes_at) - 1) // ${length} * ${length})
+  FROM sessions('${first}-01-01', '${last + 1}-01-01', ${quote(sessions)}))`]
+}
+
+/** The longest time between two sessions that close within a range. */
+export function pauseSql({ sessions }, [since, until]) {
+  const [from, to] = sessionYears.map((year, n) => Date.UTC(year + n, 0))
+  const [a, b] = [since, until].map((at) => instant(Math.min(to, Math.max(from, at))))
+  return `SELECT max(epoch_ms(closes_at) - before) AS pause FROM (
+  SELECT closes_at, lag(epoch_ms(closes_at)) OVER (ORDER BY closes_at) AS before
+  FROM sessions(${a}, ${b}, ${quote(sessions)}))`
 }
 
 /** The points of what was chosen, as a relation and its condition. */
@@ -43,6 +70,7 @@ export function relationOf({ metric: { metric }, assets, component, ...picked })
     picked[name] === null ? `"${name}" IS NULL` : `"${name}" = ${quote(picked[name])}`)
   where.push(`asset IN (${assets.map(quote).join(', ')})`, own ? 'true' : `metric = ${quote(metric)}`)
   if (leaf) where.push(`component = ${quote(component)}`)
+  where.push(...sessionsWhere(picked))
   return { from: own ? 'price_usd' : leaf ? 'components' : 'points', where: where.join(' AND ') }
 }
 
@@ -50,7 +78,9 @@ export function relationOf({ metric: { metric }, assets, component, ...picked })
 export function columnsSql(picked, [since, until], width, [from, to] = [since, until]) {
   const { from: relation, where } = relationOf(picked)
   return `SELECT asset, (epoch_ms(t) - ${since}) * ${width} // ${until - since} AS px, count(*) AS n,
-  min(v) AS lo, max(v) AS hi, arg_min_null(v, t) AS first, epoch_ms(min(t)) AS t0, epoch_ms(max(t)) AS t1,
+  min(v) AS lo, max(v) AS hi, min(v) FILTER (v > 0) AS least, count(*) FILTER (v <= 0) AS beneath,
+  arg_min({t: epoch_ms(t), v: v}, t) FILTER (v IS NOT NULL) AS base,
+  arg_min_null(v, t) AS first, epoch_ms(min(t)) AS t0, epoch_ms(max(t)) AS t1,
   epoch_ms(min(available_at)) AS a0, epoch_ms(max(available_at)) AS a1,
   arg_max({t: t, v: v, available_at: available_at, observed_at: observed_at, basis: basis}, t) AS l
 FROM ${relation} WHERE ${where} AND t >= ${instant(from)} AND t < ${instant(to)}
@@ -85,10 +115,19 @@ export function extentSql(picked) {
 export const componentSql = ({ metric: { metric } }) =>
   `SELECT min(component) AS name FROM components WHERE metric = ${quote(metric)}`
 
+/** The points that are drawn within a range, one by one. */
+export function pointsSql(picked, [since, until]) {
+  const { from, where } = relationOf(picked)
+  return `SELECT asset, t, v, available_at, basis FROM ${from}
+WHERE ${where}
+  AND t >= ${instant(since)} AND t < ${instant(until)} ORDER BY asset, t`
+}
+
 /** Violations within a range. */
-export const disputesSql = ({ metric: { metric }, assets, interval }, [since, until]) =>
+export const disputesSql = ({ metric: { metric }, assets, interval, sessions }, [since, until]) =>
   `SELECT asset, t, epoch_ms(t) AS at, kind, stored, offered, offered_at FROM violations
 WHERE metric = ${quote(metric)} AND asset IN (${assets.map(quote).join(', ')}) AND "interval" = ${quote(interval)}
+  AND ${['true', ...sessionsWhere({ sessions, interval })].join(' AND ')}
   AND t >= ${instant(since)} AND t < ${instant(until)} ORDER BY t LIMIT 500`
 
 const lengths = { '10m': 6e5, '1h': 36e5, '24h': 864e5, '1w': 6048e5, '1month': 26784e5, '3month': 79488e5 }
@@ -101,30 +140,55 @@ export function endOf(t, interval) {
   return more ? Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + more) : t + lengthOf(interval)
 }
 
-/** One row a product; its chains as a list. */
-const products = `(SELECT product_id, name, symbol, asset_class, issuer_name AS issuer, jurisdiction, status,
-  chains, first_seen FROM universe)`
+const productColumns = `product_id, name, symbol, asset_class, issuer_name AS issuer, issuer_status, jurisdiction,
+  status, chains, first_seen`
+/** What a search looks into. */
+const sought = `lower(concat_ws(' ', product_id, name, symbol, issuer_name, asset_class))`
 
-/** The values of each facet, and its condition. */
+/** One row a product; its chains as a list. The page counts and picks among them, so that a folder does the same. */
+export const productsSql = `SELECT ${productColumns}, ${sought} AS sought FROM universe ORDER BY product_id`
+
+/** Facets of products: of each its words, its column here and that of the view. */
 export const facets = {
-  status: ['status', (value) => `status = ${value}`],
-  issuer: ['issuer', (value) => `issuer = ${value}`],
-  class: ['asset_class', (value) => `asset_class = ${value}`],
-  chain: ['unnest(chains)', (value) => `list_contains(chains, ${value})`],
+  status: ['status', 'status', 'status'],
+  issuer: ['issuer', 'issuer', 'issuer_name'],
+  issuer_status: ['issuer status', 'issuer_status', 'issuer_status'],
+  class: ['asset class', 'asset_class', 'asset_class'],
+  chain: ['chain', 'chains', 'chains'],
 }
+const valuesOf = (product, column) => [product[column]].flat().filter((value) => value !== null)
 
-/** The condition of all facets but one, and of what is sought. */
-function condition(state, but) {
+/** The products that fit what is sought and every facet but one. */
+export function productsThat(products, state, but = null) {
   const set = Object.keys(facets).filter((name) => name !== but && state[name] !== '')
-  const own = set.map((name) => facets[name][1](quote(state[name])))
-  const text = `lower(concat_ws(' ', product_id, name, symbol, issuer, asset_class))`
-  return [...own, `contains(${text}, ${quote(state.search.toLowerCase())})`].join(' AND ')
+  const text = state.search.toLowerCase()
+  return products.filter((product) => product.sought.includes(text)
+    && set.every((name) => valuesOf(product, facets[name][1]).includes(state[name])))
 }
 
-export const productsSql = (state) => `SELECT * FROM ${products} WHERE ${condition(state)} ORDER BY product_id`
-export const facetSql = (state, name) => `SELECT value, count(*) AS n
-FROM (SELECT ${facets[name][0]} AS value FROM ${products}
-WHERE ${condition(state, name)}) WHERE value IS NOT NULL GROUP BY value ORDER BY n DESC, value`
+/** The values of a facet among the products that fit all others, each with their number, the most frequent first. */
+export function facetOf(products, state, name) {
+  const counts = new Map()
+  for (const product of productsThat(products, state, name))
+    for (const value of new Set(valuesOf(product, facets[name][1]))) counts.set(value, (counts.get(value) ?? 0) + 1)
+  // One that was chosen stays to be seen, also where no product has it.
+  if (state[name] !== '' && !counts.has(state[name])) counts.set(state[name], 0)
+  return [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1))
+}
+
+/** The products that fit, as SQL. */
+export function fittingSql(state) {
+  const where = Object.keys(facets).filter((name) => state[name] !== '').map((name) => {
+    const [, , column] = facets[name]
+    const value = quote(state[name])
+    return column === 'chains' ? `list_contains(chains, ${value})` : `${column} = ${value}`
+  })
+  if (state.search !== '') where.push(`contains(${sought}, ${quote(state.search.toLowerCase())})`)
+  return `SELECT ${productColumns}
+FROM universe${where.length === 0 ? '' : `\nWHERE ${where.join('\n  AND ')}`}
+ORDER BY product_id`
+}
+
 export const registrySql = 'SELECT epoch_ms(min(valid_from)) AS a, epoch_ms(max(valid_from)) AS b FROM history.products'
 export const historySql = (product) => `SELECT epoch_ms(valid_from) AS a,
   epoch_ms(if(isfinite(valid_to), valid_to, NULL)) AS b, valid_from, valid_to, status, name, op, closed_by, inferred, id
@@ -139,7 +203,7 @@ FROM (SELECT *, epoch(least("until", month + INTERVAL 1 MONTH)) - epoch(greatest
       INTERVAL 1 MONTH)) AS month FROM coverage WHERE state <> 'unsupported' AND since < "until"))
 GROUP BY metric, month ORDER BY metric, month`
 
-export const countsSql = `SELECT metric, '' AS months,
+export const countsSql = `SELECT metric,
   count(DISTINCT (asset, "interval", currency, exchange, network)) AS series,
   count(*) FILTER (state = 'covered') AS covered, count(*) FILTER (state = 'failed') AS failed,
   count(*) FILTER (reason = 'pending') AS pending, coalesce(any_value(g.missing), 0) AS missing,
