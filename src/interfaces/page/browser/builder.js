@@ -30,12 +30,13 @@ export async function draw(main) {
   const asOf = knowledge()
   const body = { ...panel, metrics: panel.metrics.split(','), ...asOf }
   const fields = Object.entries(options).map(([name, hint]) => {
-    const size = name === 'calendar' ? 26 : 20
+    const size = { metrics: 34, calendar: 26 }[name] ?? 20
     const text = input(name, panel[name] ?? '', (value) => change({ [name]: value }), { hint, size })
     return field(name.replace('_', ' '), text, name === 'metrics' ? 'wide' : '')
   })
   const [result, ways] = [section('Rows', quiet('Running the query …')), html`<section></section>`]
-  const chosen = form(fields, field('decisions', decisions(panel.calendar)))
+  const [metrics, calendar, ...others] = fields
+  const chosen = form(metrics, calendar, field('decisions', decisions(panel.calendar)), others)
   main.replaceChildren(chosen, html`<div class="sides">${result}${ways}</div>`)
   const sql = await (await post('panel', { ...body, explain: true })).text()
   const texts = { ...spelt(panel, asOf), SQL: known(asOf) + sql }

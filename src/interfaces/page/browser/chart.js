@@ -134,7 +134,8 @@ export async function step() {
 function saidOf(told) {
   const { picked, kind, later } = held
   const years = sql.sessionYears.join(' to ')
-  const closes = `Only points in whose interval a session of ${picked.sessions} closes. Sessions are listed from ${years}.`
+  const closes = `Only points in whose interval a session of ${picked.sessions} closes. `
+    + `Sessions are listed from ${years}.`
   return [...(picked.sessions === '' ? [] : [closes]), ...sayings(kind, picked.assets, { told, later })]
 }
 

@@ -95,7 +95,7 @@ function plot(shown) {
   const picture = svg`<svg class="quick" width=${width} height="240" role="img" aria-label="${name}">
     ${axes({ x, y, box, range, up, counted: time === undefined })}<g class="line c0">${dots}</g></svg>`
   const pick = select(numbers, name, (value) => change({ plot: value }), 'picture of')
-  return html`<div>${field('picture of', pick)}<div class="framed">${picture}</div></div>`
+  return html`<div class="pictured">${field('picture of', pick)}<div class="framed">${picture}</div></div>`
 }
 
 /** What lookahead says of it, in sentences. */

@@ -47,7 +47,7 @@ ORDER BY version DESC LIMIT 1000`)
   }))
   const pick = (name, chosen, words) => field(name, select(words, chosen, (value) => change({ [name]: value }), name))
   main.replaceChildren(form(pick('from', from, [...numbers, '0']), pick('to', to, numbers),
-    quiet(`${moment(at(from))} … ${moment(at(to))}`)), ...told, explaining())
+    quiet(`${from === '0' ? 'the beginning' : moment(at(from))} … ${moment(at(to))}`)), ...told, explaining())
 }
 
 /** Asks why the query of a stamped result gives other rows now; the file is read here and kept nowhere. */
