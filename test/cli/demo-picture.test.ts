@@ -13,8 +13,8 @@ import { browsing } from '../page/serving.ts'
 const home = scratch('demo-picture')
 let printed: string[] = []
 beforeAll(async () => {
-  const { code, out } = await pitlake(home, ['demo'])
-  expect(code).toBe(0)
+  const { code, out, message } = await pitlake(home, ['demo'])
+  if (code !== 0) throw new Error(message)
   printed = out
     .trimEnd()
     .split('\n')

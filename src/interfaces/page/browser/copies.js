@@ -50,7 +50,7 @@ function spelt(query, ofLedger) {
 
 /** One text, and a button that copies it. */
 export function way(name, text, about) {
-  const said = html`<span role="status" class="copied"></span>`
+  const said = html`<span class="copied" aria-live="polite"></span>`
   const place = html`<pre data-way=${name} data-about=${about} tabindex="0" role="region"
     aria-label="${name} of ${about}">${text}</pre>`
   const select = () => {
