@@ -47,7 +47,14 @@ async function recordCast(): Promise<string> {
     )
     const code = await new Promise((resolve, reject) => child.once('close', resolve).once('error', reject))
     if (code !== 0) throw new Error(`${command} ended with ${String(code)}`)
-    const header = { version: 2, width: columns, height: 40, command, env: { TERM: 'xterm-256color' } }
+    const header = {
+      version: 2,
+      width: columns,
+      height: 40,
+      idle_time_limit: 2.5,
+      command,
+      env: { TERM: 'xterm-256color' },
+    }
     return [header, ...events].map((one) => `${JSON.stringify(one)}\n`).join('')
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -56,11 +63,15 @@ async function recordCast(): Promise<string> {
 
 /** Plays a cast: every line that stood on the terminal. It knows returns, ends of lines, and lines that are erased. */
 function playCast(cast: string): readonly Line[] {
-  const events = cast
-    .trimEnd()
-    .split('\n')
-    .slice(1)
-    .map((line) => JSON.parse(line) as CastEvent)
+  const [header = '{}', ...sentLines] = cast.trimEnd().split('\n')
+  const { idle_time_limit: longest = Infinity } = JSON.parse(header) as { idle_time_limit?: number }
+  let [recorded, played] = [0, 0]
+  const events = sentLines.map((line): CastEvent => {
+    const [at, kind, sent] = JSON.parse(line) as CastEvent
+    played += Math.min(longest, at - recorded)
+    recorded = at
+    return [played, kind, sent]
+  })
   let lines: Line[] = []
   /** Row at which the line begins that is being written, and the row of the cursor. */
   let begin = 0

@@ -116,14 +116,18 @@ test('a cast whose lines come in parts, too long, or with signs of XML is drawn 
     [2, 'o', '\r\u001b[Kbusier'],
     [3, 'o', '\r\u001b[K'],
     [3.5, 'o', '  one '],
-    [4, 'o', `half\r\n${long}\r\n\r\nlast\r\n`],
+    [40, 'o', `half\r\n${long}\r\n\r\nlast\r\n`],
   ]
-  const svg = drawCast([{ version: 2 }, ...events].map((one) => `${JSON.stringify(one)}\n`).join(''))
+  const svg = drawCast(
+    [{ version: 2, idle_time_limit: 5 }, ...events].map((one) => `${JSON.stringify(one)}\n`).join(''),
+  )
   expect(linesOf(svg, 'stays')).toEqual(['$ a', '  one half', long, 'last'])
   expect(linesOf(svg, 'goes')).toEqual(['busy', 'busier'])
   const rows = [...svg.matchAll(/ y="(\d+)"[^>]*>/g)].map(([, y]) => Number(y))
   expect(rows).toEqual([30, 50, 50, 50, 70, 90, 130])
   expect(svg).toContain('style="animation:show 1s 2s"')
+  // A pause of 36.5 seconds takes five.
+  expect(svg).toMatch(/hide 8\.5s"[^>]*>one half/)
 })
 
 /** The lines that can be seen, with the contrast of their letters to the ground. */
