@@ -67,7 +67,7 @@ describe('the axis upwards', () => {
         const found = await picture()
         expect(found.scale).toBe(scale)
         const [known, later] = [await pointsAt(bare, dailyMetric, found.asOf), await pointsAt(bare, dailyMetric, null)]
-        const second = 'second' in instants ? await pointsAt(bare, dailyMetric, String(instants.second)) : []
+        const second = 'second' in instants ? await pointsAt(bare, dailyMetric, instants.second) : []
         expectLines(found, { known, later, second })
         // Nothing is drawn outside of the frame.
         const ups = Object.values(found.paths).flatMap((own) =>
@@ -129,7 +129,7 @@ describe('the axis upwards', () => {
 describe('sessions', () => {
   test('the exchanges and years of the page are those of the catalogue', async () => {
     const page = await pageModule()
-    expect(Object.keys(page.exchanges).toSorted()).toEqual([...(await loadCatalogue()).sessions.keys()].toSorted())
+    expect(Object.keys(page.exchanges).toSorted()).toEqual([...loadCatalogue().sessions.keys()].toSorted())
     expect(page.sessionYears).toEqual([sessionYears.first, sessionYears.last])
   })
 
