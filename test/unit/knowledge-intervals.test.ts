@@ -14,6 +14,7 @@ import {
 import { matcherOf } from '../../src/trust/dating/value-matcher.ts'
 
 const exact = matcherOf(null)
+const anyCell: TableCell = { row: 1, column: 0, at: 0, staleBefore: -Infinity, value: 1 }
 const clocks: readonly KnowledgeClock[] = ['availableAt', 'observedAt']
 
 /** The answer by the definition: of all values that are known the largest, and NULL if it is too old. */
@@ -49,14 +50,14 @@ const value = fc.record({
     fc.constant(undefined),
   ),
 })
-const history = fc
-  .record({ values: fc.array(value, { maxLength: 12 }), isNullBefore: fc.boolean() })
-  .map(({ values, isNullBefore }): KeyHistory => ({
+const history = fc.record({ values: fc.array(value, { maxLength: 12 }), isNullBefore: fc.boolean() }).map(
+  ({ values, isNullBefore }): KeyHistory => ({
     isNullBefore,
     values: values
       .map(({ t, lag, ...rest }) => ({ ...rest, t, end: t + 1, availableAt: t + 1 + lag }))
       .toSorted(compareStored),
-  }))
+  }),
+)
 const table = fc.record({
   cells: fc.array(
     fc.record({
@@ -100,7 +101,7 @@ describe('intervals of knowledge', () => {
       fc.property(fc.array(interval, { minLength: 1, maxLength: 5 }), (drawn) => {
         const cells = drawn.map(({ from, length }) => ({ from: from === -1 ? -Infinity : from, until: from + length }))
         const matching = new MatchingCells()
-        for (const cell of cells) matching.add(cell)
+        for (const cell of cells) matching.add(anyCell, cell)
         const countAt = (moment: number) => cells.filter(({ from, until }) => from <= moment && moment < until).length
         const ranges = matching.rangesOf(cells.length)
         const counts = Array.from({ length: 20 }, (_, moment) => countAt(moment - 2))
@@ -117,8 +118,8 @@ describe('intervals of knowledge', () => {
 
   test('two ranges that touch are one', () => {
     const matching = new MatchingCells()
-    matching.add({ from: 1, until: 3 })
-    matching.add({ from: 3, until: Infinity })
+    matching.add(anyCell, { from: 1, until: 3 })
+    matching.add(anyCell, { from: 3, until: Infinity })
     expect(matching.rangesOf(1)).toEqual([{ from: 1, until: Infinity }])
   })
 })

@@ -185,6 +185,12 @@ const commandsByTask: Readonly<Record<string, readonly CommandRow[]>> = {
       load: async () => (await import('./stamp.ts')).replayCommand,
     },
     {
+      name: 'when',
+      summary: 'Find the time from whose knowledge a table comes',
+      exits: [4, 5],
+      load: async () => (await import('./when.ts')).whenCommand,
+    },
+    {
       name: 'certify',
       summary: 'Write a file that proves a stamped result to others',
       exits: [4],

@@ -1,4 +1,4 @@
-import type { ClockInterval } from './knowledge-intervals.ts'
+import type { ClockInterval, TableCell } from './knowledge-intervals.ts'
 
 /** Instant at which the most cells match, and their number. */
 export interface BestInstant {
@@ -7,20 +7,42 @@ export interface BestInstant {
   readonly matching: number
 }
 
-/** Numbers of cells that match in each state of knowledge. The intervals of one cell do not overlap. */
+/** Cells that match in each state of knowledge. The intervals of one cell do not overlap. */
 export class MatchingCells {
+  readonly #cells: TableCell[] = []
   readonly #starts: number[] = []
   readonly #ends: number[] = []
 
-  add({ from, until }: ClockInterval): void {
+  /** Joins the intervals of the cells of several columns. */
+  static joined(parts: readonly MatchingCells[]): MatchingCells {
+    const all = new MatchingCells()
+    for (const part of parts) {
+      for (const [n, cell] of part.#cells.entries()) all.add(cell, part.#interval(n))
+    }
+    return all
+  }
+
+  add(cell: TableCell, { from, until }: ClockInterval): void {
+    this.#cells.push(cell)
     this.#starts.push(from)
     this.#ends.push(until)
   }
 
-  /** Takes over the intervals of other cells. */
-  addAll(other: MatchingCells): void {
-    for (const start of other.#starts) this.#starts.push(start)
-    for (const end of other.#ends) this.#ends.push(end)
+  #interval(n: number): ClockInterval {
+    return { from: this.#starts[n] ?? 0, until: this.#ends[n] ?? 0 }
+  }
+
+  /** Collects the cells that match at a moment. */
+  at(moment: number): ReadonlySet<TableCell> {
+    const covers = ({ from, until }: ClockInterval): boolean => from <= moment && moment < until
+    return new Set(this.#cells.filter((_, n) => covers(this.#interval(n))))
+  }
+
+  /** Lists the ranges in which one cell matches. */
+  ofCell(cell: TableCell): readonly ClockInterval[] {
+    const own = new MatchingCells()
+    for (const [n, other] of this.#cells.entries()) if (other === cell) own.add(cell, this.#interval(n))
+    return own.rangesOf(1)
   }
 
   /** Lists the longest ranges in which `cells` cells match, in their order. */

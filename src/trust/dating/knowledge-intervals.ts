@@ -16,7 +16,10 @@ export interface StoredValue {
 
 /** Everything that the lake ever knew for a key. */
 export interface KeyHistory {
-  /** Values, sorted by `t`, then by `availableAt`, then by `observedAt`. */
+  /**
+   * Values, sorted by `t`. Of those that are known the last one is the answer: values of one `t` are usually sorted by
+   * `availableAt`, then by `observedAt`.
+   */
   readonly values: readonly StoredValue[]
   /** Whether the lake answers NULL while it knows no value. If not, it has no answer then. */
   readonly isNullBefore: boolean
@@ -44,7 +47,7 @@ export interface ClockInterval {
   readonly until: number
 }
 
-/** Sorts values into the order of `KeyHistory`. */
+/** Compares values by their usual order in a `KeyHistory`. */
 export function compareStored(a: StoredValue, b: StoredValue): number {
   return a.t - b.t || a.availableAt - b.availableAt || a.observedAt - b.observedAt
 }

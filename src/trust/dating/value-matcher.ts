@@ -81,48 +81,33 @@ export interface DigitCount {
 
 /** Counts the digits of a number; undefined for 0 and for what is no number. */
 export function countDigits(value: number): DigitCount | undefined {
-  const [, whole = '', fraction = '', exponent = '0'] =
-    /^-?(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(value)) ?? []
+  const [, whole = '', fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(value)) ?? []
   const digits = (whole + fraction).replace(/0+$/, '')
   const first = digits.search(/[1-9]/)
   if (first === -1) return undefined
   return { decimals: digits.length - whole.length - Number(exponent), significant: digits.length - first }
 }
 
-/** Number of a column, with the stored values that may be its answer. */
-export interface RoundingSample {
-  readonly value: number
-  readonly stored: readonly number[]
-}
-
 /**
- * Recognises how the numbers of a column were rounded: in the way by which most numbers of a sample are among the stored
- * values. Not rounded comes first, then the way with the most digits.
+ * Lists how the numbers of a column may have been rounded, the strictest way first: not at all, to floats of 32 bits, to
+ * digits behind the point, to significant digits.
  */
-export function recogniseRounding(samples: readonly RoundingSample[]): Rounding | null {
-  const counts = samples.flatMap(({ value }) => countDigits(value) ?? [])
+export function listRoundings(numbers: Iterable<number>): readonly (Rounding | null)[] {
+  const counts: DigitCount[] = []
+  let isSingle = true
+  for (const number of numbers) {
+    const count = countDigits(number)
+    if (count !== undefined) counts.push(count)
+    isSingle &&= Math.fround(number) === number
+  }
   const usual = (kind: keyof DigitCount): Rounding[] =>
     usualCounts(counts.map((count) => count[kind])).map((digits) => ({ kind, digits }))
-  const ways: (Rounding | null)[] = [
+  return [
     null,
-    { kind: 'single', digits: null },
+    ...(isSingle ? [{ kind: 'single', digits: null } as const] : []),
     ...usual('decimals'),
-    ...usual('significant').filter(({ digits }) => digits !== null && digits >= 1 && digits <= 17),
+    ...usual('significant'),
   ]
-  let best: Rounding | null = null
-  let most = -1
-  for (const way of ways) {
-    const matcher = matcherOf(way)
-    const matched = samples.filter(({ value, stored }) => {
-      const own = matcher.classOf(value)
-      return stored.some((other) => matcher.classesOf(other).includes(own))
-    }).length
-    if (matched > most) {
-      best = way
-      most = matched
-    }
-  }
-  return best
 }
 
 /** Lists the numbers of digits that a column may have been rounded to: the most that any number has, and the commonest. */
