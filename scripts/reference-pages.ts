@@ -399,6 +399,7 @@ const jsonDocuments: readonly JsonDocument[] = [
   { command: 'pitlake lookahead --json', file: 'src/trust/lookahead/lookahead.ts', type: 'LookaheadProof' },
   { command: 'pitlake lookahead FILES --json', file: 'src/trust/research/judged-item.ts', type: 'ResearchReport' },
   { command: 'pitlake stress --json', file: 'src/trust/results/stress.ts', type: 'Stressed' },
+  { command: 'pitlake when --json', file: 'src/trust/dating/dating.ts', type: 'DatedTable' },
   { command: 'pitlake verify --json', file: 'src/maintenance/upkeep/verify.ts', type: 'VerifySummary' },
   { command: 'pitlake doctor --json', file: 'src/interfaces/commands/doctor.ts', type: 'DoctorDocument' },
 ]

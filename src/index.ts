@@ -15,6 +15,8 @@ import { withOwn } from './sources/points/own-rows.ts'
 import { Ledger } from './lake/ledger/ledger.ts'
 import { arrowTable } from './query/arrow.ts'
 import type { LookaheadProof } from './trust/lookahead/lookahead.ts'
+import type { DatedTable } from './trust/dating/dating.ts'
+import type { WhenOptions } from './trust/dating/options.ts'
 import type { Replayed, Stamped } from './trust/results/stamp.ts'
 import { explainChange as explain, type Explained, type ExplainInput } from './trust/results/explain-change.ts'
 import {
@@ -79,6 +81,8 @@ export type { Parameters } from './lake/store/sql.ts'
 export type { Explained } from './trust/results/explain-change.ts'
 export type { Calendar, Join, Resample, Windowed } from './query/join-queries.ts'
 export type { LookaheadProof as Proof } from './trust/lookahead/lookahead.ts'
+export type { DatedTable } from './trust/dating/dating.ts'
+export type { WhenOptions } from './trust/dating/options.ts'
 export type { Replayed, Stamped } from './trust/results/stamp.ts'
 export type { QueryOptions, VariableValue as Setting } from './query/lake.ts'
 export type { Note } from './query/note-texts.ts'
@@ -341,6 +345,27 @@ export interface Lake {
    * ```
    */
   sweep(query: (parameters: SweepParameters) => string, grid: SweepGrid, options?: SweepOptions): Promise<Table>
+  /**
+   * Finds the time from whose knowledge a table comes, as `pitlake when` does.
+   *
+   * The whole lake is searched, whatever the `as_of` of this one.
+   *
+   * @param file CSV or Parquet file with the table.
+   * @param options What the columns are, and a claimed time; see `WhenOptions`.
+   * @param call `signal` cancels the call.
+   * @returns The document that `pitlake when --json` prints: the ranges of `as_of` and `observed_as_of` in which the lake
+   * answers every cell, and the first cells that contradict.
+   * @example
+   * ```ts
+   * const lake = await openLake('data')
+   * const query = `SELECT metric, asset, "interval", currency, t, v FROM points
+   *   WHERE metric = 'supply/current_pit' AND asset = 'BTC' AND "interval" = '24h'`
+   * await lake.stamp(query, 'supply.parquet')
+   * console.log((await lake.when('supply.parquet')).verdict) // → dated
+   * await lake.close()
+   * ```
+   */
+  when(file: string, options?: WhenOptions, call?: CallOptions): Promise<DatedTable>
   /**
    * Absolute path of the lake.
    *
@@ -607,7 +632,7 @@ async function returnsOf(seat: Seat, one: Omit<SweepTry, 'returns'>, name: strin
 }
 
 /** What commands do, done by the same functions in this process. */
-function commands(seat: Seat): Pick<Lake, 'stamp' | 'replay' | 'lookahead'> {
+function commands(seat: Seat): Pick<Lake, 'stamp' | 'replay' | 'lookahead' | 'when'> {
   const { options } = seat
   const library = async () => libraryOf(seat)
   const caller = (signal?: AbortSignal): LibraryCaller => callerOf(seat, signal)
@@ -622,6 +647,7 @@ function commands(seat: Seat): Pick<Lake, 'stamp' | 'replay' | 'lookahead'> {
       const trial = { query, variables, ts, labels, cutoffs, files }
       return await (await library()).lookaheadFor(caller(signal), trial)
     },
+    when: async (file, options = {}, { signal } = {}) => await (await library()).whenFor(caller(signal), file, options),
   }
 }
 

@@ -9,6 +9,7 @@
 pitlake queries the views and macros of `lake.duckdb`, so Python, the command line and TypeScript give the same answers.
 """
 
+from .dating import Dating
 from .errors import LakeError, LakeWarning
 from .lake import Lake, open
 from .lookahead import Verdict, lookahead
@@ -16,6 +17,6 @@ from .magic import load_ipython_extension
 from .marked import point_in_time
 from .result import Result
 
-__all__ = ["Lake", "LakeError", "LakeWarning", "Result", "Verdict", "load_ipython_extension", "lookahead", "open",
-           "point_in_time"]
+__all__ = ["Dating", "Lake", "LakeError", "LakeWarning", "Result", "Verdict", "load_ipython_extension", "lookahead",
+           "open", "point_in_time"]
 __version__ = "0.1.0"

@@ -19,6 +19,7 @@ from typing import Any
 import duckdb
 
 from . import program
+from .dating import Dating
 from .doubts import Noticed, Question, near, of_join, of_metric
 from .errors import LakeError, refusal, told, warn
 from .fence import refuse_hidden
@@ -643,10 +644,7 @@ class Lake:
             options += [flag] if value is True else [] if value is False else [flag, value if isinstance(value, str) else ",".join(value)]
         with tempfile.TemporaryDirectory() as scratch:
             file = str(Path(scratch) / f"{name.rpartition('/')[2]}.parquet")
-            with duckdb.connect() as own:
-                own.execute("SET TimeZone = 'UTC'")
-                own.register("frame", frame.reset_index() if hasattr(frame, "reset_index") and any(frame.index.names) else frame)
-                own.execute(f"COPY (FROM frame) TO {_literal(file)} (FORMAT parquet)")
+            _write_frame(frame, file)
             said = program.asked(self._open().folder, ["import", file, *options], (0, 4))
         self.refresh()
         return said
@@ -696,6 +694,43 @@ class Lake:
         for name, file in (own or {}).items():
             options += ["--own", f"{name}={Path(file).resolve()}"]
         return program.asked_about(query, self._open().folder, "lookahead", options, (0, 4, 6))
+
+    def when(self, table: Any, *, claimed: Any = None, claimed_observed: Any = None, kind: str | None = None,
+             metrics: Mapping[str, str] | Names = (), **options: Any) -> Dating:
+        """Finds the time from whose knowledge a table comes, as `pitlake when` does.
+
+        pitlake compares each cell with everything that the lake ever knew. Rows may be missing, and numbers may be rounded. The whole
+        lake is searched, whatever the `as_of` of this one.
+
+        Args:
+            table: Frame of pandas, polars or pyarrow, or the path of a CSV or Parquet file.
+            claimed: `as_of` that the table is said to have.
+            claimed_observed: `observed_as_of` that the table is said to have.
+            kind: `panel`, `points`, `vintages` or `universe`. Default: by its columns.
+            metrics: Metrics of columns, such as `{"price": "price_usd"}`. Default: by name, then by value.
+            options: Further options of `pitlake when`: `ts`, `t`, `asset` and `value` name columns; `interval`, `currency`, `exchange`,
+                `network`, `component`, `latency`, `max_age`, `skip_nulls` and `vintage` say how the table was made.
+
+        Returns:
+            A `Dating`, with the ranges of `as_of` and `observed_as_of` in which the lake answers every cell.
+
+        >>> lake.when(lake.points("supply/current_pit").df()).verdict  # doctest: +SKIP
+        'dated'
+        """
+        claims = {"claimed": claimed, "claimed_observed": claimed_observed}
+        named = {name: None if at is None else moment_text(at) for name, at in claims.items()} | {"kind": kind, **options}
+        listed = [f"{name}={path}" for name, path in metrics.items()] if isinstance(metrics, Mapping) else [metrics] if isinstance(metrics, str) else metrics
+        named["metrics"] = ",".join(listed) or None
+        flags: list[str] = []
+        for name, value in named.items():
+            flag = f"--{name.replace('_', '-')}"
+            flags += [] if value is None or value is False else [flag] if value is True else [flag, str(value)]
+        if isinstance(table, (str, Path)):
+            return Dating(program.asked(self._open().folder, ["when", str(Path(table).resolve()), *flags], (0, 4)))
+        with tempfile.TemporaryDirectory() as scratch:
+            file = str(Path(scratch) / "table.parquet")
+            _write_frame(table, file)
+            return Dating(program.asked(self._open().folder, ["when", file, *flags], (0, 4)))
 
     def sweep(self, query: Callable[..., str], grid: Mapping[str, Sequence[Any]], *, returns: str = "ret",
               periods: float = 365) -> Result:
@@ -968,6 +1003,14 @@ def _place_of(session: duckdb.DuckDBPyConnection, folder: Path) -> tuple[int, in
         raise refusal(f"lake {folder}", "views over the files of this folder", f"views made for {built}",
                       "the lake was moved or copied: run `pitlake views`")
     return int(version), int(micros or 0)
+
+
+def _write_frame(frame: Any, file: str) -> None:
+    """Writes a frame of pandas, polars or pyarrow as Parquet, with its named index."""
+    with duckdb.connect() as own:
+        own.execute("SET TimeZone = 'UTC'")
+        own.register("frame", frame.reset_index() if hasattr(frame, "reset_index") and any(frame.index.names) else frame)
+        own.execute(f"COPY (FROM frame) TO {_literal(file)} (FORMAT parquet)")
 
 
 def _literal(value: object) -> str:

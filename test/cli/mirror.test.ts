@@ -31,7 +31,7 @@ beforeAll(async () => {
 /** Commands that write nothing to a lake, whatever they are told. */
 const readers = new Set(
   `init, init-ci, catalog list, catalog show, catalog export, catalog check, catalog import, catalog drift, plan, violations list,
-  audit availability, status, lookahead, certify, keygen, versions, sql, panel, replay, explain-change, registry status, registry diff, sandbox,
+  audit availability, status, lookahead, certify, keygen, versions, sql, panel, replay, when, explain-change, registry status, registry diff, sandbox,
   mcp, serve, completion`.split(/,\s+/),
 )
 /** Those that may write to a mirror, or write to a lake of their own. */

@@ -28,6 +28,7 @@ test.each([
   ['stamp', 'q.sql', '--out', 'r.parquet'],
   ['replay', 'none.parquet'],
   ['explain-change', 'none.parquet'],
+  ['when', 'none.csv'],
   ['status'],
   ['views'],
   ['compact'],

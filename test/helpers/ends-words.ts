@@ -25,6 +25,8 @@ SELECT ts, v FROM pit_join('d', 'supply/current_pit', '24h') ORDER BY ts`,
   'features.yaml': 'catalogs: [level.yaml]\n',
   'leaking.yaml': 'catalogs: [ahead.yaml]\n',
   'listing.json': '["new/one_pit"]',
+  'known.csv': 'asset,ts,supply/current_pit\nBTC,1990-01-01T00:00:00Z,\n',
+  'never.csv': `asset,ts,supply/current_pit\nBTC,${new Date(Date.now() - 2 * day).toISOString()},-1.5\n`,
   'own.csv': 'asset,t,v\nBTC,2024-01-01,1\nBTC,2024-01-02,2\n',
   'changed.csv': 'asset,t,v\nBTC,2024-01-01,1\nBTC,2024-01-02,3\n',
 }

@@ -77,6 +77,7 @@ const asked: Readonly<Record<string, readonly (string | { readonly body: object 
   '/metrics': [''],
   '/lookahead': ['?sql=SELECT+1'],
   '/explain': [{ body: { result: 'AAAA' } }],
+  '/when': [{ body: { table: 'AAAA' } }],
   '/healthz': [''],
   '/elsewhere': [''],
 }

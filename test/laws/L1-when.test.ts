@@ -58,6 +58,10 @@ function panelStatements(more: Readonly<Record<string, unknown>> = {}): readonly
 }
 
 const columns = Object.keys(named)
+const universeTexts =
+  'name symbol status issuer_id issuer_name issuer_status jurisdiction asset_name asset_class ticker chains valid_from'.split(
+    ' ',
+  )
 const kinds: readonly AskedTable[] = [
   {
     name: 'a panel',
@@ -124,10 +128,7 @@ FROM points WHERE "interval" = '24h' AND metric IN ('${metrics.plain}', '${metri
     ],
     keys: ['product_id'],
     numbers: [],
-    texts: [
-      ...['name', 'symbol', 'status', 'issuer_id', 'issuer_name', 'issuer_status', 'jurisdiction', 'asset_name'],
-      ...['asset_class', 'ticker', 'chains', 'valid_from'],
-    ],
+    texts: universeTexts,
   },
   {
     name: 'a universe at each decision',
@@ -182,7 +183,7 @@ async function ask(engine: Engine, { sql }: AskedTable, axis: Axis, at: string):
   return await engine.rows(sql.at(-1) ?? '')
 }
 
-const keyOf = (row: Row, keys: readonly string[]): string => JSON.stringify(keys.map((key) => String(row[key] ?? '')))
+const keyOf = (row: Row, keys: readonly string[]): string => JSON.stringify(keys.map((key) => row[key] ?? null))
 
 /** Whether the lake answers each of these rows, numbers as they may have been rounded. */
 function answersAll(
@@ -204,8 +205,9 @@ function answersAll(
 }
 
 function csvText(rows: readonly Row[], names: readonly string[]): string {
-  const cell = (value: unknown): string => {
-    const text = value === null || value === undefined ? '' : String(value)
+  const cell = (value: Row[string] | undefined): string => {
+    const isWritten = typeof value === 'string' || typeof value === 'number'
+    const text = isWritten ? String(value) : ''
     return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
   }
   return [names, ...rows.map((row) => names.map((name) => row[name]))]

@@ -5,6 +5,9 @@ import type { Options } from '../../query/options.ts'
 import { readOptions } from '../../query/read-options.ts'
 import type { LookaheadProof } from '../../trust/lookahead/lookahead.ts'
 import type { Preregistration } from '../../trust/heads/preregister.ts'
+import { type DatedTable, dateFile } from '../../trust/dating/dating.ts'
+import { datingOptions, type WhenOptions } from '../../trust/dating/options.ts'
+import { engineMemory } from '../../lake/store/memory.ts'
 import { replay, type Replayed, type Stamped } from '../../trust/results/stamp.ts'
 import { ownWorld, programName } from '../cli/process.ts'
 import type { Call, Deps, Typed } from '../cli/spec.ts'
@@ -85,6 +88,17 @@ export async function preregisterFor(caller: LibraryCaller, texts: readonly stri
     const [recorded] = made
     if (recorded === undefined) throw new RangeError('a preregistration without an answer')
     return recorded
+  })
+}
+
+/** Finds the time from whose knowledge a table comes, as `pitlake when` does. */
+export async function whenFor(caller: LibraryCaller, file: string, given: WhenOptions): Promise<DatedTable> {
+  const options = readOptions(datingOptions, { ...given }, 'typescript')
+  const typed = callOf(caller)
+  return await answeredFor('when', typed, async (call) => {
+    await openWithViews(typed)
+    const run = { folder: call.settings.data, ...withinSeconds(call, stampSeconds) }
+    return await dateFile({ path: resolve(file), subject: file, options }, run, engineMemory(1 / 2))
   })
 }
 

@@ -1,17 +1,16 @@
-import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { LakeError, usage } from '../../base/errors.ts'
 import { formatCount, several } from '../../base/figures.ts'
 import { kinds } from '../../base/option-kinds.ts'
+import { isThere } from '../../lake/store/files.ts'
 import { engineMemory } from '../../lake/store/memory.ts'
-import { openQuery } from '../../query/lake.ts'
 import { readOptions } from '../../query/read-options.ts'
 import {
   type ContradictedCell,
   type Contradiction,
   type DatedColumn,
   type DatedTable,
-  dateTable,
+  dateFile,
   type TimeRange,
 } from '../../trust/dating/dating.ts'
 import { datingOptions } from '../../trust/dating/options.ts'
@@ -43,11 +42,11 @@ Example: pitlake when scores.csv --metrics price=price_usd --claimed 2024-06-01`
   answer: async (call) => {
     const [file = ''] = call.args
     const path = resolve(call.cwd, file)
-    if (!existsSync(path)) throw usage(file, { expected: 'a CSV or Parquet file', got: 'no such file' })
+    if (!isThere(path)) throw usage(file, { expected: 'a CSV or Parquet file', got: 'no such file' })
     const options = readOptions(datingOptions, givenOptions(datingOptions, call.options), 'terminal')
     const folder = call.settings.data
-    using engine = await openQuery(folder, { memoryLimit: engineMemory(1 / 2) })
-    const table = await dateTable(engine, { path, subject: file, options }, { folder, ...withinTime(call) })
+    const run = { folder, ...withinTime(call) }
+    const table = await dateFile({ path, subject: file, options }, run, engineMemory(1 / 2))
     return { document: table, words: () => datedText(table), error: contradictionError(file, table) }
   },
 })
@@ -127,9 +126,10 @@ function rangeText({ from, until }: TimeRange): string {
 
 function contradictionLines({ axis, at, claimed, cells, first }: Contradiction): string[] {
   const time = `${axis} ${at ?? 'before everything'}`
+  const verb = cells === 1 ? 'contradicts' : 'contradict'
   const head = claimed
-    ? `${several(cells, 'cell')} contradict the claimed ${time}`
-    : `the best time is ${time}; ${several(cells, 'cell')} contradict it`
+    ? `${several(cells, 'cell')} ${verb} the claimed ${time}`
+    : `the best time is ${time}; ${several(cells, 'cell')} ${verb} it`
   return [head, ...first.slice(0, 5).flatMap(cellLines), ...(cells > 5 ? [`  … ${formatCount(cells - 5)} more`] : [])]
 }
 

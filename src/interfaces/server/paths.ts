@@ -8,6 +8,8 @@ import { judgeQuestion, type Question } from '../../query/question.ts'
 import { splitKnownOptions, readOptions, saysSame } from '../../query/read-options.ts'
 import { type Format, formatFacts, formats, writeFile } from '../../query/write.ts'
 import { explainChange } from '../../trust/results/explain-change.ts'
+import { dateFile } from '../../trust/dating/dating.ts'
+import { type DatingOptions, datingOptions } from '../../trust/dating/options.ts'
 import { realDisk } from '../../lake/store/disk.ts'
 import { sizeOf, writePrivate } from '../../lake/store/files.ts'
 import { outFile } from '../../lake/store/output.ts'
@@ -36,9 +38,9 @@ export type PathAnswer = Omit<HttpResponse, 'body'> & {
 type Paths = Readonly<Record<string, (question: HttpQuestion) => Promise<PathAnswer>>>
 
 /** Paths of the server. */
-export const pathNames: readonly string[] = ['/query', '/panel', '/metrics', '/lookahead', '/explain']
+export const pathNames: readonly string[] = ['/query', '/panel', '/metrics', '/lookahead', '/explain', '/when']
 /** The paths that also take a POST. */
-export const posts: readonly string[] = ['/query', '/panel', '/lookahead', '/explain']
+export const posts: readonly string[] = ['/query', '/panel', '/lookahead', '/explain', '/when']
 
 /** The forms in which answers are sent. */
 const served = formats.filter((name) => formatFacts[name].served !== undefined)
@@ -54,6 +56,10 @@ const queryOptions = {
 } as const
 const explainOptions = {
   result: { kind: 'text', about: 'a Parquet file that pitlake stamp wrote, in base64', required: true },
+} as const satisfies Options
+const whenOptions = {
+  table: { kind: 'text', about: 'a CSV or Parquet file, in base64', required: true },
+  ...datingOptions,
 } as const satisfies Options
 const besidePanel = {
   ...knowledgeOptions,
@@ -101,6 +107,10 @@ export function pathsOf(input: PathsInput): Paths {
       const { result } = readOptions(explainOptions, await readValues(question, explainOptions), 'fields')
       return { status: 200, type: 'application/json', body: await explained(input, result, question) }
     },
+    '/when': async (question) => {
+      const { table, ...options } = readOptions(whenOptions, await readValues(question, whenOptions), 'fields')
+      return { status: 200, type: 'application/json', body: await dated(input, { table, options }, question) }
+    },
   }
 }
 
@@ -124,6 +134,39 @@ async function explained({ desk, scratch, draw }: PathsInput, result: string, as
     const { kind, complaints } = refusalIn(error)
     const text = jsonText(complaints).replaceAll(path, 'the result').replaceAll(folder, 'the lake')
     throw thrownBy({ kind: kind === 'integrity' ? 'usage' : kind, complaints: jsonOf(text) as typeof complaints })
+  } finally {
+    await realDisk.remove(path)
+  }
+}
+
+/** A table to date, and what its sender says about it. */
+interface SentTable {
+  /** The file in base64. */
+  readonly table: string
+  readonly options: DatingOptions
+}
+
+/** First bytes of a Parquet file. */
+const parquetMark = 'PAR1'
+
+/** Finds the time from whose knowledge a table comes. */
+async function dated({ desk, scratch, draw }: PathsInput, { table, options }: SentTable, asker: Asker) {
+  const { wall, folder } = desk.means
+  if (wall !== undefined)
+    throw usage('when', { expected: 'the whole lake', got: `what was known at ${wall} (--as-of)` })
+  const bytes = Buffer.from(table, 'base64')
+  const ending = bytes.subarray(0, parquetMark.length).toString('latin1') === parquetMark ? 'parquet' : 'csv'
+  const path = join(scratch, `${draw()}.${ending}`)
+  try {
+    await writePrivate(path, bytes)
+    return await desk.turn(asker, async (run) => {
+      const input = { path, subject: 'table', options, door: 'fields' } as const
+      return jsonText(await dateFile(input, { ...run, folder, mark: undefined }, engineMemory(writerPart)))
+    })
+  } catch (error) {
+    const { kind, complaints } = refusalIn(error)
+    const text = jsonText(complaints).replaceAll(path, 'the table').replaceAll(folder, 'the lake')
+    throw thrownBy({ kind, complaints: jsonOf(text) as typeof complaints })
   } finally {
     await realDisk.remove(path)
   }

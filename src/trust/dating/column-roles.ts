@@ -1,5 +1,6 @@
 import { usage } from '../../base/errors.ts'
 import { didYouMean, nearPaths } from '../../base/suggestion.ts'
+import { type Door, optionAt } from '../../query/note-texts.ts'
 import type { DatingOptions, TableKind } from './options.ts'
 import type { FileColumn } from './table-file.ts'
 
@@ -38,7 +39,9 @@ export interface ComparedColumn {
 
 /** Column of a table that is not compared. */
 export interface IgnoredColumn {
+  /** Name of the column. */
   readonly column: string
+  /** Reason, in words. */
   readonly reason: string
 }
 
@@ -80,11 +83,16 @@ const indexNames = /^(?:|index|column0|unnamed: 0|__index_level_0__|level_0)$/i
 /** Columns of joins and views about the point behind a value. */
 const pointFields = ['available_at', 'observed_at', 'age', 'basis', 'o', 'extra', 'computed_at', 'ordinal', 'nth']
 
+/** Options of a caller, and the interface in whose words errors name them. */
+interface NamedOptions extends DatingOptions {
+  readonly door: Door
+}
+
 /** Guesses what each column is, as far as the options do not say it. Columns without a known name stay open. */
-export function mapColumns(columns: readonly FileColumn[], names: LakeNames, options: DatingOptions): TableMapping[] {
+export function mapColumns(columns: readonly FileColumn[], names: LakeNames, options: NamedOptions): TableMapping[] {
   const table = new NamedColumns(columns, options)
   const metric = table.find(['metric', 'path'])
-  const value = table.find(['value', 'v'], options.value, '--value')
+  const value = table.find(['value', 'v'], options.value, 'value')
   const long =
     metric === null || value === null
       ? null
@@ -97,15 +105,16 @@ export function mapColumns(columns: readonly FileColumn[], names: LakeNames, opt
           network: table.find(['network']),
           availableAt: table.find(['available_at', 'vintage']),
         }
-  const decision = table.find(decisionNames, options.ts, '--ts')
-  const period = table.find(periodNames, options.t, '--t')
+  const decision = table.find(decisionNames, options.ts, 'ts')
+  const period = table.find(periodNames, options.t, 't')
   const time = decision ?? period ?? table.find(otherTimeNames)
   const record = table.find(['product_id']) ?? (time === null ? table.find(['id']) : null)
   // Symbols and tickers of a table of records are fields.
   const asset = table.findAsset(record === null ? assetNames : ['asset'])
   const kinds = kindsOf(options.kind, { table, long, decision, period, record, asset })
-  return kinds.map((kind) => {
+  return kinds.flatMap((kind) => {
     const used = kind === 'points' || kind === 'vintages' ? (period ?? time) : time
+    if (used === null && kind !== 'universe') return []
     return finishMapping({ kind, time: used, table, long, asset, record }, names, options)
   })
 }
@@ -143,9 +152,9 @@ interface AssetColumn {
 /** Columns of a table by their names. */
 class NamedColumns {
   readonly all: readonly FileColumn[]
-  readonly #options: DatingOptions
+  readonly #options: NamedOptions
 
-  constructor(all: readonly FileColumn[], options: DatingOptions) {
+  constructor(all: readonly FileColumn[], options: NamedOptions) {
     this.all = all
     this.#options = options
   }
@@ -156,7 +165,7 @@ class NamedColumns {
       const named = this.named(given)
       if (named !== null) return named
       const expected = `a column of the table: ${this.all.map(({ name }) => name).join(', ')}`
-      throw usage(option, { expected, got: given })
+      throw usage(optionAt(this.#options.door, option), { expected, got: given })
     }
     for (const name of usual) {
       const found = this.named(name)
@@ -191,13 +200,14 @@ interface MappedRoles {
 function finishMapping(
   { kind, time, table, long, asset, record }: MappedRoles,
   names: LakeNames,
-  options: DatingOptions,
+  options: NamedOptions,
 ): TableMapping {
   const { metrics: given = [] } = options
   const isUniverse = kind === 'universe'
   const resource = record === null ? null : resourceOf(record, table, names)
   const fields = new Set(resource === 'universe' ? names.universe : (names.resources.get(resource ?? '') ?? []))
-  const taken = new Set([time, asset.column, record, ...(long === null ? [] : Object.values(long))])
+  const longNames: readonly (string | null)[] = long === null ? [] : Object.values<string | null>({ ...long })
+  const taken = new Set([time, asset.column, record, ...longNames])
   const dimensions: SeriesDimensions = {}
   const compared: ComparedColumn[] = []
   const ignored: IgnoredColumn[] = []
@@ -212,7 +222,14 @@ function finishMapping(
     const field = record !== null && fields.has(lower) && lower !== 'id' ? lower : null
     if (metric !== null && (long === null || byOption.has(lower))) {
       const by = byOption.has(lower) ? 'option' : 'name'
-      compared.push({ column, metric: checkedMetric(metric, names.metrics), field: null, asset: null, by, dimensions })
+      compared.push({
+        column,
+        metric: checkedMetric(metric, names.metrics, options.door),
+        field: null,
+        asset: null,
+        by,
+        dimensions,
+      })
     } else if (field !== null) compared.push({ column, metric: null, field, asset: null, by: 'name', dimensions })
     else if (pointFields.includes(lower) || /\.(?:o|t|available_at|age)$/.test(lower))
       ignored.push({ column, reason: 'about the point, not a value' })
@@ -220,7 +237,7 @@ function finishMapping(
     else if (pivot !== null && asset.column === null)
       compared.push({
         column,
-        metric: checkedMetric(pivot, names.metrics),
+        metric: checkedMetric(pivot, names.metrics, options.door),
         field: null,
         asset: column,
         by: 'option',
@@ -247,11 +264,11 @@ function resourceOf(record: string, table: NamedColumns, names: LakeNames): stri
   return best.name
 }
 
-function checkedMetric(metric: string, metrics: readonly string[]): string {
+function checkedMetric(metric: string, metrics: readonly string[], door: Door): string {
   const [path = ''] = metric.split('#')
   if (metrics.includes(path)) return metric
   const next = didYouMean(nearPaths(path, metrics), 'the view endpoints lists them')
-  throw usage('--metrics', { expected: 'a metric of the catalogue', got: path, next })
+  throw usage(optionAt(door, 'metrics'), { expected: 'a metric of the catalogue', got: path, next })
 }
 
 /** Finds the metric that a column is named after; null if there is none, or more than one. */

@@ -2,6 +2,8 @@ import { usage } from '../../base/errors.ts'
 import { formatMicros, isInterval, parseMicros } from '../../base/time.ts'
 import { type Engine, type Row } from '../../lake/store/engine.ts'
 import { columnsOf } from '../../lake/store/parquet.ts'
+import { openQuery } from '../../query/lake.ts'
+import { type Door, optionAt } from '../../query/note-texts.ts'
 import { price, priced } from '../../query/points.ts'
 import { runCancellable, type RunDeps } from '../../query/run.ts'
 import {
@@ -38,7 +40,9 @@ import { type CellValue, listRoundings, matcherOf, type Rounding } from './value
 
 /** Half-open range of times, ISO text; null if it has no beginning or no end. */
 export interface TimeRange {
+  /** First time of the range. */
   readonly from: string | null
+  /** End of the range, exclusive. */
   readonly until: string | null
 }
 
@@ -50,11 +54,15 @@ export interface DatedColumn {
   readonly metric: string | null
   /** Field of the registry; null for a metric. */
   readonly field: string | null
+  /** Interval of the points; null for a field of the registry. */
   readonly interval: string | null
+  /** Currency of the series; null if it has none. */
   readonly currency: string | null
+  /** Exchange of the series; null if it has none. */
   readonly exchange: string | null
+  /** Network of the series; null if it has none. */
   readonly network: string | null
-  /** What the metric or field was found by. */
+  /** What the metric or field was found by: `option`, `name` or `values`. */
   readonly by: ComparedColumn['by']
   /** How its numbers were rounded; null if they were not. */
   readonly rounding: Rounding | null
@@ -75,6 +83,7 @@ export interface ContradictedCell {
   readonly asset: string | null
   /** Time in the row; null if it has none. */
   readonly time: string | null
+  /** Value in the table. */
   readonly value: CellValue
   /** What the lake answers; null is NULL, or no answer if `is_listed` is false. */
   readonly answer: CellValue
@@ -82,6 +91,7 @@ export interface ContradictedCell {
   readonly is_listed: boolean
   /** Ranges of `as_of` in which the lake answers the value of the cell. */
   readonly as_of: readonly TimeRange[]
+  /** Ranges of `observed_as_of` likewise. */
   readonly observed_as_of: readonly TimeRange[]
 }
 
@@ -89,6 +99,7 @@ export interface ContradictedCell {
 export interface Contradiction {
   /** Option that the time belongs to. */
   readonly axis: 'as_of' | 'observed_as_of'
+  /** The time, ISO text; null if it lies before everything that the lake knows. */
   readonly at: string | null
   /** Whether the caller claimed this time. If not, it is the one at which the most cells match. */
   readonly claimed: boolean
@@ -105,16 +116,21 @@ export interface DatedTable {
    * each column has such times, but no time is common to all. `unmatched`: a column has none.
    */
   readonly verdict: 'dated' | 'contradicted' | 'mixed' | 'unmatched'
+  /** Kind of the table: `panel`, `points`, `vintages` or `universe`. */
   readonly kind: TableKind
+  /** Number of rows of the table. */
   readonly rows: number
   /** Number of cells that were compared. */
   readonly cells: number
+  /** Columns that say what a row is about. */
   readonly mapping: Pick<TableMapping, 'time' | 'asset' | 'record' | 'resource'>
   /** Ranges of `as_of`, with everything that the lake contains now, in which the lake answers every cell. */
   readonly as_of: readonly TimeRange[]
   /** Ranges of `observed_as_of`, without an `as_of`, in which the lake answers every cell. */
   readonly observed_as_of: readonly TimeRange[]
+  /** Columns that were compared. */
   readonly columns: readonly DatedColumn[]
+  /** Columns that were not compared, each with the reason. */
   readonly ignored: TableMapping['ignored']
   /** Null if nothing contradicts. */
   readonly contradiction: Contradiction | null
@@ -127,10 +143,18 @@ export interface DatingInput {
   /** Name of the file in errors. */
   readonly subject: string
   readonly options: DatingOptions
+  /** Interface in whose words errors name options. Default: the command line. */
+  readonly door?: Door
 }
 
 /** Contradicting cells that are shown. */
 const mostShown = 20
+
+/** Finds the states of knowledge in which the lake of a folder answers the values of a table. */
+export async function dateFile(input: DatingInput, run: RunDeps, memoryLimit?: string): Promise<DatedTable> {
+  using engine = await openQuery(run.folder, { memoryLimit })
+  return await dateTable(engine, input, run)
+}
 
 /** Runs work on the session, which a signal cancels. */
 type Reading = <T>(work: () => Promise<T>) => Promise<T>
@@ -139,17 +163,19 @@ type Reading = <T>(work: () => Promise<T>) => Promise<T>
 export async function dateTable(engine: Engine, input: DatingInput, run: RunDeps): Promise<DatedTable> {
   const reading: Reading = async (work) =>
     await runCancellable(engine, 'the values of the table', { ...run, generated: true }, work)
+  const { door = 'terminal' } = input
   using file = await TableFile.open(input.path, input.subject)
   const lake = await reading(async () => await readLakeFacts(engine))
   const outcomes: Outcome[] = []
-  for (const guessed of mapColumns(file.columns, lake.names, input.options)) {
+  for (const guessed of mapColumns(file.columns, lake.names, { ...input.options, door })) {
     const mapping = await reading(async () => await findColumnsByValue(engine, file, guessed, input.options))
     const outcome = await dateMapped({ engine, reading, file, lake, mapping, input })
     if (outcome !== undefined) outcomes.push(outcome)
   }
   const best = outcomes.toSorted((a, b) => b.fit - a.fit)[0]
   if (best !== undefined) return best.table
-  const next = 'name them with --metrics column=path, and the time with --ts or --t'
+  const [metrics, ts, t] = ['metrics', 'ts', 't'].map((name) => optionAt(door, name))
+  const next = `name them with ${metrics}, and the time with ${ts} or ${t}`
   throw usage(input.subject, { expected: 'columns that the lake has values for', got: listNames(file), next })
 }
 
@@ -258,6 +284,7 @@ interface SearchedColumn {
 async function dateMapped({ engine, reading, file, lake, mapping, input }: Attempt): Promise<Outcome | undefined> {
   const { options } = input
   const fields = mapping.resource === null ? [] : await describeFields(engine, mapping.resource)
+  if (mapping.long === null && mapping.compared.length === 0) return undefined
   const table = await readCells(file, mapping, { lake, fields, options })
   const compared = table.columns.filter(({ cells }) => cells > 0)
   if (compared.length === 0) return undefined
@@ -439,7 +466,7 @@ function keyedByOf(kind: TableKind): KeyedBy {
 function seriesOf(metric: string, own: SeriesDimensions, { lake, options }: CellContext): ColumnSeries {
   const [path = '', pointer] = metric.split('#')
   const facts = lake.metrics.get(path)
-  const chosen = <Name extends 'currency' | 'exchange' | 'network'>(name: Name): string | null => {
+  const chosen = (name: 'currency' | 'exchange' | 'network'): string | null => {
     if (own[name] !== undefined) return own[name]
     const standard = facts?.[name] ?? null
     return standard === null ? null : (options[name] ?? standard)

@@ -1,4 +1,4 @@
-import { joinOptions, type Options, type ReadOptions } from '../../query/options.ts'
+import { type JoinOptions, joinOptions, type Moment, type Options, type ReadOptions } from '../../query/options.ts'
 
 /** Kinds of tables that can be dated. */
 export const tableKinds = ['panel', 'points', 'vintages', 'universe'] as const
@@ -38,3 +38,27 @@ export const datingOptions = {
 
 /** What a caller says about a table, read. */
 export type DatingOptions = ReadOptions<typeof datingOptions>
+
+/** What you may say about a table that `when` dates. */
+export interface WhenOptions
+  extends Pick<
+    JoinOptions,
+    'interval' | 'currency' | 'exchange' | 'network' | 'component' | 'latency' | 'maxAge' | 'skipNulls' | 'vintage'
+  > {
+  /** `as_of` that the table is said to have. */
+  readonly claimed?: Moment | undefined
+  /** `observed_as_of` that the table is said to have. */
+  readonly claimedObserved?: Moment | undefined
+  /** Kind of the table: `panel`, `points`, `vintages` or `universe`. Default: by its columns. */
+  readonly kind?: TableKind | undefined
+  /** Column with the time of each decision. Default: by its name. */
+  readonly ts?: string | undefined
+  /** Column with the start of each interval. Default: by its name. */
+  readonly t?: string | undefined
+  /** Column with the asset, or the asset of a table without one. Default: by its name. */
+  readonly asset?: string | undefined
+  /** Metrics of columns, such as `{ price: 'price_usd' }`. Default: by name, then by value. */
+  readonly metrics?: readonly string[] | Readonly<Record<string, string>> | undefined
+  /** Column with the values of a table with a metric in each row. Default: `value` or `v`. */
+  readonly value?: string | undefined
+}

@@ -65,7 +65,8 @@ export async function readSeries(engine: Engine, request: SeriesRequest): Promis
         observedAt: Number(observedAt),
         value: typeof v === 'number' ? v : null,
       }
-      const key = seriesKey(String(asset), start, value.availableAt, keyedBy)
+      if (typeof asset !== 'string') continue
+      const key = seriesKey(asset, start, value.availableAt, keyedBy)
       const values = histories.get(key)
       if (values === undefined) histories.set(key, [value])
       else values.push(value)
@@ -142,11 +143,12 @@ export async function readRecords(engine: Engine, request: RecordRequest): Promi
     for (let row = 0; row < rows; row++) {
       const [id, at, isRemoved, ...values] = columns.map((column) => column[row] ?? null)
       const instant = Number(at)
+      if (typeof id !== 'string') continue
       for (const [n, { as }] of fields.entries()) {
         const value = isRemoved === true ? undefined : comparedValue(values[n], as)
         const stored = { t: instant, end: instant, availableAt: instant, observedAt: instant, value }
-        const list = histories[n]?.get(String(id))
-        if (list === undefined) histories[n]?.set(String(id), [stored])
+        const list = histories[n]?.get(id)
+        if (list === undefined) histories[n]?.set(id, [stored])
         else list.push(stored)
       }
     }
