@@ -1,10 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openLake } from '../../src/index.ts'
 import { revisableKey } from '../../src/lake/ledger/draft.ts'
 import type { DatedTable } from '../../src/trust/dating/dating.ts'
 import { pitlake } from '../helpers/command.ts'
+import { listening } from '../helpers/listening.ts'
 import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
 import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
 
@@ -160,11 +162,28 @@ describe('pitlake when', () => {
     expect([code, message]).toEqual([2, expect.stringContaining(words)])
   })
 
+  test('HTTP gives the document of the command line, and refuses what is no table without its path', async () => {
+    const document = await dated(early, '--claimed', '2024-02-15')
+    const door = await listening(root, ['serve'])
+    const send = async (bytes: Buffer): Promise<Response> => {
+      const headers = { 'content-type': 'application/json' }
+      const body = JSON.stringify({ table: bytes.toString('base64'), claimed: '2024-02-15' })
+      return await fetch(`${door.url}/when`, { method: 'POST', headers, body })
+    }
+    try {
+      expect(await (await send(readFileSync(join(home, 'table.csv')))).json()).toEqual(document)
+      const refused = await send(Buffer.from('PAR1 and no more'))
+      const words = await refused.text()
+      expect([refused.status, words.includes(tmpdir()), words.includes(root)]).toEqual([400, false, false])
+    } finally {
+      await door.stop()
+    }
+  })
+
   test('TypeScript gives the document of the command line', async () => {
     const document = await dated(early, '--claimed', '2024-01-31')
     const lake = await openLake(root, { asOf: '2024-01-02' })
     expect(await lake.when(join(home, 'table.csv'), { claimed: '2024-01-31' })).toEqual(document)
     await lake.close()
-    expect(readFileSync(join(home, 'table.csv'), 'utf8')).toContain('BTC')
   })
 })

@@ -32,21 +32,6 @@ test('L6: why a stamped result is another one now, over HTTP', async () => {
   expect(JSON.stringify(told)).not.toContain(tmpdir())
 })
 
-test('a table is dated over HTTP, and what is no table is refused without its path', async () => {
-  const date = async (bytes: Buffer): Promise<Response> => {
-    const headers = { 'content-type': 'application/json' }
-    const body = JSON.stringify({ table: bytes.toString('base64') })
-    return await fetch(`${door.url}/when`, { method: 'POST', headers, body })
-  }
-  const file = join(folder, '..', 'points.parquet')
-  const query = "SELECT metric, asset, t, v FROM points WHERE metric = 'indicators/one'"
-  expect(await pitlake(folder, ['sql', query, '--data', folder, '--out', file])).toMatchObject({ code: 0 })
-  expect(await (await date(readFileSync(file))).json()).toMatchObject({ verdict: 'dated', kind: 'points' })
-  const refused = await date(Buffer.from('PAR1 and no more'))
-  const words = await refused.text()
-  expect([refused.status, words.includes(tmpdir()), words.includes(folder)]).toEqual([400, false, false])
-})
-
 test('a file that this lake did not stamp is refused without its path', async () => {
   const other = join(folder, '..', 'other.parquet')
   expect(await pitlake(folder, ['sql', 'SELECT 1 AS a', '--data', folder, '--out', other])).toMatchObject({ code: 0 })
