@@ -32,30 +32,52 @@ import {
 import { changedObjects, scriptText } from './script.ts'
 
 /*
- * The objects are the templates `src/query/views/sql/NN_name.sql`, one object a file in the order of their numbers:
- * header comments, then one CREATE statement, then COMMENT ON statements. No object names another one: a macro of an
- * attached file looks for names in its caller's catalogue, and even a view takes a temporary table of the session
- * before its own sibling. What an object needs of another stands in it whole. Placeholders:
+ * The objects are the templates `src/query/views/sql/NN_name.sql`, one object for each file, in the order of their
+ * numbers: header comments, then one CREATE statement, then COMMENT ON statements. No object names a different one: a
+ * macro of an attached file looks for names in the catalogue of its caller, and even a view finds a temporary table of
+ * the session before its own sibling. An object therefore contains the whole text of each object that it needs.
  *
- * {{as_of}} {{observed_as_of}} the session's instant, TIMESTAMPTZ, folds to a constant; NULL while unset {{unset NAME}}
- * true while that variable is unset {{by_then X}} true of what the lake did by the session's instant, which a door has
- * stand at as_of {{stored_by_then X}} X, or NULL where that is later than `ledger_as_of` {{newest_by_then}} true if the
- * newest commit is not later than `ledger_as_of` {{imports_known}} true of endpoints, for user metrics if a point of
- * theirs is knowable at `as_of` {{stands}} true of rows that were there at that instant: added, not removed by then
- * {{backfill}} true while `backfill` is 'rule'; any other word but 'strict' is an error {{registry_backfill}} true
- * while the variable of that name is {{variable NAME}} getvariable('NAME') {{files TABLE}} the files of a table for
- * FROM, a typed empty relation where there are none; tables of dated states lead with `snapshot_date DATE` {{ledger
- * NAME}} an exported table for FROM: coverage, violations, clock_findings, value_types, accepted_findings, requests,
- * runs, versions, endpoints, links, symbol_variants {{columns NAME}} the columns that its view shows, as declared in
- * src/lake/ledger/columns.ts; NULL where the declaration names a time that the session does not know yet
- * {{ledger_comments VIEW}} COMMENT ON COLUMN for each of them {{points}} {{points METRIC}} the SELECT of the view
- * `points` (of one metric: over its files only), in parentheses it is a relation {{view NAME}} the same of any view,
- * wherever its file stands: `{{view history.products}}` {{resource}} a file that holds it makes one object for each
- * resource of the registry {{fields RESOURCE}} the resource's typed columns, quoted, a comma behind each
- * {{series_comments VIEW}} COMMENT ON COLUMN for metric, asset, interval, currency, exchange and network
- * {{field_comments OBJECT}} COMMENT ON COLUMN for each of them; OBJECT ends in the resource's name {{pattern NAME}} the
- * full path of a file of the lake, as a literal for glob() {{version}} {{digest}} {{committed_at}} {{lake}} {{folder}}
- * {{provider}} {{synthetic}} facts of this lake, as SQL literals
+ * Clocks and switches of the session:
+ *   {{as_of}} {{observed_as_of}}   the session's instant, TIMESTAMPTZ; it folds to a constant, and is NULL while unset
+ *   {{unset NAME}}                 true while the variable of that name is unset
+ *   {{by_then X}}                  true if the lake did something at X, and X is not later than the ledger's clock:
+ *                                  `observed_as_of`, and `ledger_as_of` if an interface sets it
+ *   {{existing_by_then}}           true of rows that existed at the ledger's clock: added, and not removed by then
+ *   {{stored_by_then X}}           X, or NULL if X is later than `ledger_as_of`
+ *   {{newest_by_then}}             true if the newest commit is not later than `ledger_as_of`
+ *   {{imports_known}}              condition on endpoints: user metrics are shown if a point of theirs is knowable
+ *   {{backfill}}                   true while `backfill` is 'rule'; a word other than 'rule' and 'strict' is an error
+ *   {{registry_backfill}}          true while the variable of that name is true
+ *   {{shown_in_proof X}}           true if a look-ahead proof does not hide rows that arrived at X
+ *
+ * Relations, for FROM:
+ *   {{files TABLE}}                the files of a table; a typed empty relation if there are none. Tables of dated
+ *                                  states begin with `snapshot_date DATE`
+ *   {{ledger NAME}}                an exported table, see `exportedTables` in ledger-tables.ts
+ *   {{points}} {{points METRIC}}   the SELECT of the view `points`, or of one metric over its files only
+ *   {{every_point}}                the same with every vintage; {{revisable_points}} of revisable metrics only
+ *   {{points_and_vintages}}        in question_notes: the points of the queried metrics and their vintages
+ *   {{points_by_clock}}            points, and again for each component with a separate clock
+ *   {{components_of RELATION}}     the view `components` over a relation of points
+ *   {{view NAME}}                  the SELECT of any view, such as `{{view history.products}}`
+ *   {{part NAME}}                  a text of `sql/parts/`
+ *
+ * Columns and conditions:
+ *   {{columns NAME}}               columns of the view over an exported table (src/lake/ledger/columns.ts)
+ *   {{fields RESOURCE}}            typed columns of a resource, quoted, each followed by a comma
+ *   {{available_by_rule ROW}} {{computed_at ROW}}   instants of a stored point: by its rule, and of the provider
+ *   {{clock_condition}}            shows each component by one clock only
+ *   {{distinct_list X}} {{distinct_text X}}         the different values of a group, as a list or as a text
+ *   {{chain_of X}} {{contract_of X}}                a chain and an address as they are compared
+ *
+ * Texts:
+ *   {{resource}}                   a file with it makes one object for each resource of the registry
+ *   {{ledger_comments VIEW}} {{series_comments VIEW}} {{field_comments OBJECT}}   COMMENT ON COLUMN statements
+ *   {{pattern NAME}}               the full path of a file of the lake, as a literal for glob()
+ *   {{version}} {{digest}} {{committed_at}} {{lake}} {{folder}} {{provider}} {{synthetic}}   facts of the lake, literals
+ *   {{before_first_code PATH}}     code of the note that nothing of a metric was known yet
+ *   {{compared_values COLUMN}}     values with which the statements of a caller compare a column
+ *   Placeholders of the joins are listed in joins.ts, those of notes in question-words.ts.
  */
 
 /** Resources for building views. */

@@ -118,20 +118,20 @@ export const clockWords: Readonly<Record<string, (argument: string) => string>> 
   observed_as_of: () => instantSql('observed_as_of'),
   by_then: (at) => `${ledger.unset} OR ${at} <= ${ledger.asOf}`,
   stored_by_then: (at) => `CASE WHEN ${byLedgerSql(at)} THEN ${at} END`,
-  stands: () =>
+  existing_by_then: () =>
     `CASE WHEN ${ledger.unset} THEN removed_at IS NULL\n  ELSE added_at <= ${ledger.asOf} AND (removed_at IS ` +
     `NULL OR removed_at > ${ledger.asOf}) END`,
   unset: (variable) => unsetSql(variable),
   backfill: () => backfillSql,
   registry_backfill: () => `coalesce(CAST(getvariable('registry_backfill') AS BOOLEAN), false)`,
   series_comments: (view) => commentsOn(view, seriesComments),
-  proved: (at) => provedSql(at),
-  computed: (stored) => computedSql(stored),
-  ruled: (stored) => ruledSql(stored),
-  /** Chains of the contracts of a group, each once. */
-  chains: (id) => `coalesce(list(DISTINCT ${id} ORDER BY ${id}) FILTER (${id} IS NOT NULL), [])`,
+  shown_in_proof: (at) => shownInProofSql(at),
+  computed_at: (stored) => computedSql(stored),
+  available_by_rule: (stored) => ruledSql(stored),
+  /** Values of a column in a group, each once, sorted; empty if there are none. */
+  distinct_list: (id) => `coalesce(list(DISTINCT ${id} ORDER BY ${id}) FILTER (${id} IS NOT NULL), [])`,
   /** The text of a group: what all its rows have, else each different one. */
-  each: (text) => `string_agg(DISTINCT ${text}, ', ' ORDER BY ${text})`,
+  distinct_text: (text) => `string_agg(DISTINCT ${text}, ', ' ORDER BY ${text})`,
   chain_of: (id) => `regexp_replace(lower(${id}), '^eip155:', '')`,
   contract_of: (address) =>
     `CASE WHEN regexp_full_match(${address}, '0[xX][0-9a-fA-F]+') THEN lower(${address}) ELSE ${address} END`,
@@ -147,7 +147,7 @@ function byLedgerSql(at: string): string {
 }
 
 /** Whether a row that arrived at an instant is visible in a look-ahead proof. */
-function provedSql(at: string): string {
+function shownInProofSql(at: string): string {
   return `(${unsetSql('proof_hidden')} OR NOT ${betweenEdges('proof_hidden', at)})`
 }
 
@@ -228,7 +228,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     view: (name) => body(name),
     part: (name) => fillIn(name, partOf(name), fill),
     ...clockedPoints(pointTexts.early.parts, () => pointTexts.words.points(''), pointTexts.early.part),
-    leaves: (relation) => {
+    components_of: (relation) => {
       const alone = clockedPoints([], () => relation, pointTexts.early.part)
       return body('components', (word, argument) => alone[word]?.() ?? fill(word, argument))
     },
@@ -299,16 +299,18 @@ function pointWords(
  * itself.
  */
 function registryNames(texts: readonly ObjectText[]): readonly string[] {
-  const asks = texts.filter(({ text }) => /\{\{(?:registry_backfill|part universe_asked|view products)\}\}/.test(text))
-  return asks.map(({ name }) => name).filter((name) => name !== 'metric_assets' && name !== 'question_notes')
+  const registryObjects = texts.filter(({ text }) =>
+    /\{\{(?:registry_backfill|part universe_decisions|view products)\}\}/.test(text),
+  )
+  return registryObjects.map(({ name }) => name).filter((name) => name !== 'metric_assets' && name !== 'question_notes')
 }
 
 /** Lists the views about the lake's own work. */
 function ledgerNames(texts: readonly ObjectText[]): readonly string[] {
-  const tells = texts.filter(
-    ({ kind, text }) => kind === 'view' && /\{\{(?:by_then \w+|stands|view coverage)\}\}/.test(text),
+  const ledgerViews = texts.filter(
+    ({ kind, text }) => kind === 'view' && /\{\{(?:by_then \w+|existing_by_then|view coverage)\}\}/.test(text),
   )
-  return tells.map(({ name }) => name)
+  return ledgerViews.map(({ name }) => name)
 }
 
 /** Builds the relation over an exported table; without a lake it is empty. */

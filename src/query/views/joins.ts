@@ -27,7 +27,7 @@ import type { Weekday } from '../../base/time.ts'
  * row is read.
  *
  *   {{points_of NAMES INTERVAL}}   points of these metrics and this interval, price_usd among them, for FROM
- *   {{unsettled_of NAMES}}         gaps in the resolved range into which decisions about these metrics fall, for FROM
+ *   {{unresolved_times_of NAMES}}  times at which decisions about these metrics are unresolved, for FROM
  *   {{series}}                     points of `metric` under the options, for FROM: asset, t, available_at, v, o
  *   {{line NAME}}                  facts known of a metric, see joins-points
  *   {{wanted DIMENSION LINE}}      value of a dimension that a metric is joined on, NULL if it takes none
@@ -38,6 +38,7 @@ import type { Weekday } from '../../base/time.ts'
  *   {{path NAME}}                  path of a name; the name itself if it is a part that is known before the whole
  *   {{pointer NAME}}               JSON pointer of a name (`metric` is the macro's own), else `component`; NULL if none
  *   {{utc X}} {{micros X}}         an instant, zone-less meaning UTC; a duration in microseconds
+ *   {{utc_text X}}                 an instant as text, `2024-03-01T00:00:00Z`
  *   {{span X}}                     a duration as an interval
  *   {{before X}}                   the instant `latency` before X
  *   {{back START N}}               start of the interval so many before
@@ -66,7 +67,7 @@ export function joinPlaceholders(sources: JoinSources): Readonly<Record<string, 
   const vintageTexts = vintageWords(sources.revisable)
   const words: Readonly<Record<string, (...parts: string[]) => string>> = {
     points_of: (names = '', interval = '"interval"') => joinPointsSql(sources, facts, names, interval),
-    unsettled_of: (names = '') => joinPointsSql(sources, facts, names, '"interval"', true),
+    unresolved_times_of: (names = '') => joinPointsSql(sources, facts, names, '"interval"', true),
     wanted: (dimension = '', line = '') => wantedOf(dimension as JoinDimension, line),
     line: (name = '') => lookUp(facts.metrics, name),
     series: () => seriesOf(sources, facts, pointerSql(metricName), leafSql),
@@ -79,7 +80,7 @@ export function joinPlaceholders(sources: JoinSources): Readonly<Record<string, 
     path: (name = '') => partPath(sources.parts, `split_part(${name}, '#', 1)`, pointerSql(name)),
     pointer: (name = '') => pointerSql(name === 'metric' ? metricName : name),
     utc: (x = '') => utcSql(x),
-    told: (x = '') => `strftime(timezone('UTC', ${x}), '%Y-%m-%dT%H:%M:%SZ')`,
+    utc_text: (x = '') => `strftime(timezone('UTC', ${x}), '%Y-%m-%dT%H:%M:%SZ')`,
     micros: (x = '') => microsSql(x),
     span: (x = '') => spanSql(x),
     before: (x = '') => beforeSql(x),

@@ -70,17 +70,17 @@ export function clockedPoints(
   points: () => Sql,
   partSql: (part: EarlyPart) => Sql,
 ): Readonly<Record<string, () => Sql>> {
-  if (parts.length === 0) return { clocked: points, clocked_too: () => '' }
+  if (parts.length === 0) return { points_by_clock: points, clock_condition: () => '' }
   const isPart = (at: Sql): Sql => `(${componentName} = ${at} OR starts_with(${componentName}, ${at} || '/'))`
   const early = parts.map(({ metric, pointer }) => `(metric = ${quote(metric)} AND ${isPart(quote(pointer))})`)
   const each = (part: EarlyPart): Sql =>
     `UNION ALL SELECT *, ${quote(part.pointer)} AS early_part FROM (${partSql(part)}) AS early_points`
   return {
-    clocked: () =>
+    points_by_clock: () =>
       [`SELECT *, CAST(NULL AS VARCHAR) AS early_part FROM (${points()}) AS whole_points`, ...parts.map(each)].join(
         '\n',
       ),
-    clocked_too: () =>
+    clock_condition: () =>
       ` AND CASE WHEN early_part IS NULL THEN NOT (${early.join(' OR ')}) ELSE ${isPart('early_part')} END`,
   }
 }

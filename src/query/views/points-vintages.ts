@@ -26,13 +26,13 @@ ${body}
 export function vintageNotes(revisable: readonly string[], vintages: () => string) {
   const pointKey = 'metric, asset, "interval", currency, exchange, network, t, available_at'
   return {
-    before_first: (path: string) => {
+    before_first_code: (path: string) => {
       const revised = vintageWords(revisable).isRevised(path)
       const strict = `coalesce(CAST(getvariable('backfill') AS VARCHAR), '') <> 'rule'`
       const never = `CASE WHEN ${revised} AND ${strict} THEN 'never-observed' ELSE 'before-first' END`
       return revised === null ? `'before-first'` : never
     },
-    ever_known: () =>
+    points_and_vintages: () =>
       revisable.length === 0
         ? '_pit_points'
         : `(SELECT ${pointKey} FROM _pit_points UNION ALL

@@ -8,7 +8,8 @@ export const askedWords = {
   nearest: (parts: string) => nearestSql(...(parts.split(' ') as [string, string])),
   nearest_path: (parts: string) => nearestPathSql(...(parts.split(' ') as [string, string])),
   /** Lists the values that a column is compared with. */
-  said: (column: string) => `coalesce(list(DISTINCT text ORDER BY text) FILTER (named = ${quote(column)}), [])`,
+  compared_values: (column: string) =>
+    `coalesce(list(DISTINCT text ORDER BY text) FILTER (column_name = ${quote(column)}), [])`,
 } as const
 
 /**

@@ -70,24 +70,24 @@ function words(dialect: Dialect, revisable: readonly string[]): (word: string, a
     seconds: (option = '') => `coalesce(${seconds(option)}, 0)`,
     intervals: () => intervals.map(quote).join(', '),
     end: (t = '') => endSql(dialect, t),
-    taken: (dimension = '') => takenSql(dialect, dimension),
+    dimension_value: (dimension = '') => dimensionValueSql(dialect, dimension),
     newest: (keys = '') => arrivalsSql(keys).newest,
     following: (keys = '') => arrivalsSql(keys).following,
     fresh: (x = '') =>
       `CASE WHEN ${dialect.number('max_age')} IS NULL OR ${dialect.micros('d.ts')} - f.end_us <= ` +
       `${seconds('max_age')} THEN ${x} END`,
     refuse: (condition = '', message = '') => dialect.refuse(condition, message),
-    lacks: (parts = '') => lacksSql(dialect, parts),
+    lacks_value: (parts = '') => lacksValueSql(dialect, parts),
     known: (resource = '') => versionsSql(dialect, resource),
     view: () => indented(pointsSql(dialect)),
     points: () => lastSql(dialect, revisable),
     text: (name = '') => bodyOf(name, dialect, revisable),
     rest: (name = '') => bodyOf(name, dialect, revisable).replace(/^WITH /, ''),
-    strange: () => dialect.strange ?? '0',
+    option_check: () => dialect.optionCheck ?? '0',
     // Text that is included only if points may have several vintages, only if none may, or one of two.
-    revised: (sql = '') => (revisable.length > 0 ? sql : ''),
-    fixed: (sql = '') => (revisable.length > 0 ? '' : sql),
-    either: (several = '', single = '') => (revisable.length > 0 ? several : single),
+    if_revisable: (sql = '') => (revisable.length > 0 ? sql : ''),
+    if_not_revisable: (sql = '') => (revisable.length > 0 ? '' : sql),
+    if_revisable_or_not: (several = '', single = '') => (revisable.length > 0 ? several : single),
   }
   return (word, argument) =>
     Object.hasOwn(functions, word) ? functions[word]?.(...argument.split('|').map((part) => part.trim())) : undefined
@@ -109,9 +109,9 @@ function pointsSql(dialect: Dialect): string {
     as_of: dialect.instant('as_of'),
     observed_as_of: dialect.instant('observed_as_of'),
     backfill: `(coalesce(${dialect.text('backfill')}, 'strict') = 'rule')`,
-    ruled: 'stored.available_rule_at',
-    computed: 'stored.computed_at',
-    proved: 'true',
+    available_by_rule: 'stored.available_rule_at',
+    computed_at: 'stored.computed_at',
+    shown_in_proof: 'true',
   }
   const unset = (option: string): string => `${dialect.instant(option)} IS NULL`
   const body = fillIn(view.file, view.body, (word, argument) => {
@@ -165,7 +165,7 @@ function endSql(dialect: Dialect, t: string): string {
  * Builds the SQL of the value of a dimension that a metric is joined on: the option, else the catalogue's; none if it
  * takes none.
  */
-function takenSql(dialect: Dialect, dimension: string): string {
+function dimensionValueSql(dialect: Dialect, dimension: string): string {
   const standard = `max(e.default_${dimension})`
   return `CASE WHEN ${standard} IS NOT NULL THEN coalesce(${dialect.text(dimension)}, ${standard}) END`
 }
@@ -174,7 +174,7 @@ function takenSql(dialect: Dialect, dimension: string): string {
  * Builds the condition that a query requests a value that the metric does not take, though it takes others: `currency
  * currencies`.
  */
-function lacksSql(dialect: Dialect, parts: string): string {
+function lacksValueSql(dialect: Dialect, parts: string): string {
   const [dimension = '', values = ''] = parts.split(' ')
   const wanted = dialect.text(dimension)
   return `${wanted} IS NOT NULL AND max(e.default_${dimension}) IS NOT NULL
@@ -221,7 +221,7 @@ interface Dialect {
   /** Builds the condition that an array contains a value. */
   readonly has: (array: Sql, value: Sql) => Sql
   /** 0, or an error where an option is passed that nothing takes; not needed where the engine itself refuses it. */
-  readonly strange?: Sql
+  readonly optionCheck?: Sql
   /** Builds 0, or an error if the condition is true. */
   readonly refuse: (condition: Sql, message: string) => Sql
 }
@@ -276,7 +276,7 @@ function clickhouse(uri: string): Dialect {
     quotient: (dividend, other) => `intDiv(${dividend}, ${other})`,
     monthDay: (days) => `toDayOfMonth(toDate32(toInt32(${days})))`,
     has: (array, value) => `has(${array}, ${value})`,
-    strange: `throwIf(NOT isValidJSON({options:String}) OR NOT hasAll([${options.map(literal).join(', ')}], JSONExtractKeys({options:String})), 'no such option')
+    optionCheck: `throwIf(NOT isValidJSON({options:String}) OR NOT hasAll([${options.map(literal).join(', ')}], JSONExtractKeys({options:String})), 'no such option')
       + throwIf(${['max_age', 'latency', 'skip_nulls'].map(unread).join(' OR ')}, 'an option is of another type')`,
     refuse: (condition, message) => `throwIf(coalesce(${condition}, false), ${literal(message)})`,
   }

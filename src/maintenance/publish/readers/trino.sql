@@ -1,7 +1,7 @@
--- What was known when, for Trino over the tables at {{uri}}; three queries; the tests of pitlake run them in DuckDB only.
+-- Point-in-time queries for Trino over the tables at {{uri}}. The tests of pitlake run the three queries in DuckDB only.
 -- Register each table once in a catalogue `delta` (connector delta_lake), in a schema `pitlake`:
 --   CALL delta.system.register_table('pitlake', 'points', '{{uri}}/points')
--- A table or view pit_decisions holds your rows: asset and ts, a timestamp with time zone, and whatever else is yours.
+-- A table or view pit_decisions holds your rows: asset and ts, a timestamp with time zone, and any other columns.
 -- The first relation of each query holds its options, NULL where not given; durations are seconds.
 
 -- pit_points

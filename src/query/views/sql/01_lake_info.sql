@@ -1,5 +1,7 @@
--- lake_info: which lake and version this is, and whether it still stands where it was made.
--- law: L1. Readable even when the files are not: a moved lake says what to do. Behind ledger_as_of a later commit is not shown.
+-- lake_info: one row with the identity and version of the lake. It also shows whether the lake was moved from its
+--   folder.
+-- law: L1. The view reads no data file: a moved lake can still report what to do. A commit after ledger_as_of is not
+--   shown.
 CREATE OR REPLACE VIEW lake_info AS
 SELECT {{lake}} AS lake, CASE WHEN {{newest_by_then}} THEN CAST({{version}} AS BIGINT) END AS version,
   CASE WHEN {{newest_by_then}} THEN {{committed_at}} END AS committed_at,

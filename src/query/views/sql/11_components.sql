@@ -1,8 +1,11 @@
--- components: the numeric and null leaves of object and array values, one row each.
--- law: L1, L7. component is a JSON pointer (RFC 6901) into the value. The value is opened at once, its parts where they
---   are containers: lists of plain values at once, all others in rounds that open all containers one level; there are as
---   many rounds as the structure has brackets (where it is uniform, else the text itself), at most 64, the deepest
---   value that is stored. Pointers are made behind that, and not for counts. Filters on the dimensions and on t reach the Parquet scan.
+-- components: one row for each numeric or null leaf of an object or array value.
+-- columns: metric, asset, interval, currency, exchange, network, t, available_at, observed_at, component, v, basis.
+-- law: L1, L7. A component is known when its point is. `component` is a JSON pointer (RFC 6901) into the value.
+--   How it is unpacked: the inner query splits the value into its parts. A list of plain values is unpacked at once.
+--   Every other part is unpacked in rounds, and each round opens all containers one level.
+--   The number of rounds is the number of brackets in the structure, or in the text if the structure is not uniform.
+--   It is at most 64, the deepest value that pitlake stores.
+--   Pointers are built last, and not for counts. Filters on the dimensions and on t reach the Parquet scan.
 CREATE OR REPLACE VIEW components AS
 SELECT metric, asset, "interval", currency, exchange, network, t, available_at, observed_at,
   coalesce('/' || replace(replace(part.key, '~', '~0'), '/', '~1'), '') || leaf.pointer AS component,
@@ -17,30 +20,36 @@ FROM (
       ELSE list_reduce(
         list_transform(
           range(least(64, length(regexp_replace(
-            CASE WHEN contains(CAST(json_structure(part.value) AS VARCHAR), '"JSON"') THEN part.value ELSE CAST(json_structure(part.value) AS VARCHAR) END,
+            CASE WHEN contains(CAST(json_structure(part.value) AS VARCHAR), '"JSON"')
+              THEN part.value
+              ELSE CAST(json_structure(part.value) AS VARCHAR) END,
             '[^{\[]', '', 'g')))),
           lambda n: CAST([] AS STRUCT(pointer VARCHAR, value VARCHAR)[])),
-        lambda nodes, again: CASE
+        lambda nodes, round_number: CASE
           WHEN len(list_filter(nodes, lambda node: node.value[1] IN ('{', '['))) = 0 THEN nodes
           ELSE flatten(list_transform(nodes, lambda node: CASE node.value[1]
             WHEN '{' THEN CAST(list_transform(map_entries(from_json(node.value, '"MAP(VARCHAR, JSON)"')), lambda entry:
-              {'pointer': node.pointer || '/' || replace(replace(entry.key, '~', '~0'), '/', '~1'), 'value': entry.value})
+              {'pointer': node.pointer || '/' || replace(replace(entry.key, '~', '~0'), '/', '~1'),
+               'value': entry.value})
               AS STRUCT(pointer VARCHAR, value VARCHAR)[])
             WHEN '[' THEN CAST(list_transform(from_json(node.value, '["JSON"]'), lambda item, place:
-              {'pointer': node.pointer || '/' || (place - 1), 'value': item}) AS STRUCT(pointer VARCHAR, value VARCHAR)[])
+              {'pointer': node.pointer || '/' || (place - 1), 'value': item})
+              AS STRUCT(pointer VARCHAR, value VARCHAR)[])
             ELSE [node] END)) END,
         CAST([{'pointer': '', 'value': part.value}] AS STRUCT(pointer VARCHAR, value VARCHAR)[])) END) AS leaf
   FROM (
     SELECT * EXCLUDE (o), unnest(CASE o[1]
-        WHEN '{' THEN CAST(map_entries(from_json(o, '"MAP(VARCHAR, JSON)"')) AS STRUCT("key" VARCHAR, "value" VARCHAR)[])
-        WHEN '[' THEN CAST(list_transform(from_json(o, '["JSON"]'), lambda item, place: {'key': place - 1, 'value': item})
+        WHEN '{' THEN CAST(map_entries(from_json(o, '"MAP(VARCHAR, JSON)"'))
+          AS STRUCT("key" VARCHAR, "value" VARCHAR)[])
+        WHEN '[' THEN CAST(list_transform(from_json(o, '["JSON"]'), lambda item, place:
+          {'key': place - 1, 'value': item})
           AS STRUCT("key" VARCHAR, "value" VARCHAR)[])
         ELSE [CAST({'key': NULL, 'value': o} AS STRUCT("key" VARCHAR, "value" VARCHAR))] END) AS part
-    FROM ({{clocked}}) AS points
+    FROM ({{points_by_clock}}) AS points
     WHERE o IS NOT NULL
   )
 )
-WHERE (leaf.value IS NULL OR regexp_matches(leaf.value, '^-?[0-9]')){{clocked_too}};
+WHERE (leaf.value IS NULL OR regexp_matches(leaf.value, '^-?[0-9]')){{clock_condition}};
 COMMENT ON VIEW components IS 'Leaves of object and array values: one row per numeric or null leaf. Text and booleans have no row; they are in points.o.';
 {{series_comments components}}
 COMMENT ON COLUMN components.t IS 'start of the interval that the point describes';

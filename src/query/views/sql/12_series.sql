@@ -1,5 +1,6 @@
--- series: one row per series that has points, counted from the points that are known.
--- law: L1. Counted from the points themselves, not from the ledger, so that as_of holds.
+-- series: one row for each series that has known points.
+-- columns: metric, asset, interval, currency, exchange, network, first_t, last_t, points, gaps, last_available_at.
+-- law: L1. The counts come from the points and not from the ledger, so that they obey as_of.
 CREATE OR REPLACE VIEW series AS
 SELECT metric, asset, "interval", currency, exchange, network,
   min(t) AS first_t, max(t) AS last_t, count(*) AS points,

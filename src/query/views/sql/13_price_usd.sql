@@ -1,6 +1,6 @@
--- price_usd: the price that the supply in usd and the supply in coins imply.
--- columns: those of points; metric is 'price_usd', currency, exchange and network are NULL.
--- law: L1. A price is known when both of its parts are; each part is cut by as_of and observed_as_of on its own.
+-- price_usd: the price implied by the supply in usd and the supply in coins.
+-- columns: those of points; metric is 'price_usd', and currency, exchange and network are NULL.
+-- law: L1. A price is known when both of its parts are known. as_of and observed_as_of cut each part separately.
 CREATE OR REPLACE VIEW price_usd AS
 SELECT 'price_usd' AS metric, usd.asset, usd."interval", CAST(NULL AS VARCHAR) AS currency,
   CAST(NULL AS VARCHAR) AS exchange, CAST(NULL AS VARCHAR) AS network, usd.t,
@@ -19,7 +19,8 @@ JOIN (
 ) AS native
 ON native.asset = usd.asset AND native."interval" = usd."interval" AND native.t = usd.t
   AND native.exchange IS NOT DISTINCT FROM usd.exchange AND native.network IS NOT DISTINCT FROM usd.network
-WHERE usd.currency = 'usd' AND native.currency = 'native' AND usd.metric = 'supply/current_pit' AND native.metric = 'supply/current_pit';
+WHERE usd.currency = 'usd' AND native.currency = 'native'
+  AND usd.metric = 'supply/current_pit' AND native.metric = 'supply/current_pit';
 COMMENT ON VIEW price_usd IS 'supply/current_pit in usd divided by native, same t and interval; usable as a metric name in the joins.';
 COMMENT ON COLUMN price_usd.metric IS 'always ''price_usd''';
 COMMENT ON COLUMN price_usd.asset IS 'asset id of the metrics API';

@@ -1,6 +1,6 @@
--- endpoints: the catalogue as a table.
--- law: L1. It is the catalogue with which the views were made, settings applied. User metrics obey as_of: one is listed if any
---   of its points was knowable. All else obeys no clock.
+-- endpoints: the catalogue as a table, one row for each metric.
+-- law: L1. It shows the catalogue with which the views were built, settings included. A metric of user data is listed
+--   if any of its points was knowable at as_of. Everything else in this view obeys no clock.
 CREATE OR REPLACE VIEW endpoints AS
 SELECT * EXCLUDE (path) FROM (SELECT path AS metric, {{columns endpoints}} FROM {{ledger endpoints}}
   WHERE {{imports_known}});

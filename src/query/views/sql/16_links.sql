@@ -1,10 +1,15 @@
--- links: which registry products an asset of the metrics API is, and when.
+-- links: which product of the registry an asset of the metrics API is, and during which time.
+-- columns: metric_asset, product_id, basis, ambiguous, valid_from, valid_to, symbol, chain_id, address, assumed,
+--   predecessor, predecessor_at, predecessor_change, successor, successor_at, successor_change.
 -- reads: products symbol, deployments product_id chain_id address status.
--- law: L1, L6. Dated by the registry's clock, cut before it is closed: what ended after as_of reads as open. An asset
---   that the mapping names is linked by it alone; else by the contracts that its listing carries; else by its symbol. At
---   times without any of these, by a variant of its symbol: if several products have it, the row names none of them.
+-- law: L1, L6. Links are dated by the registry's clock and cut before they are closed: a link that ended after as_of
+--   is open.
+--   An asset in the mapping is linked by the mapping only. Any other asset is linked by the contracts of its listing.
+--   Without contracts it is linked by its symbol.
+--   At times without such a link, a variant of its symbol is tried. If several products have that variant, product_id
+--   is NULL.
 CREATE OR REPLACE VIEW links AS
-WITH began AS (
+WITH first_snapshot AS (
   SELECT min(observed_at) AS start FROM {{files snapshots}}
   WHERE {{unset observed_as_of}} OR observed_at <= {{observed_as_of}}
 ),
@@ -12,8 +17,9 @@ WITH began AS (
 product_versions AS (
   SELECT id AS product_id, symbol, valid_from, valid_to, false AS assumed FROM ({{view history.products}})
   UNION ALL
-  SELECT id, symbol, TIMESTAMPTZ '-infinity', CASE WHEN {{as_of}} < start THEN TIMESTAMPTZ 'infinity' ELSE start END, true
-  FROM {{files history.products}} JOIN began ON "at" = start
+  SELECT id, symbol, TIMESTAMPTZ '-infinity',
+    CASE WHEN {{as_of}} < start THEN TIMESTAMPTZ 'infinity' ELSE start END, true
+  FROM {{files history.products}} JOIN first_snapshot ON "at" = start
   WHERE op IS NOT NULL AND {{registry_backfill}}
 ),
 deployment_versions AS (
@@ -23,8 +29,9 @@ deployment_versions AS (
   FROM (
     SELECT product_id, chain_id, address, valid_from, valid_to, false AS assumed FROM ({{view history.deployments}})
     UNION ALL
-    SELECT product_id, chain_id, address, TIMESTAMPTZ '-infinity', CASE WHEN {{as_of}} < start THEN TIMESTAMPTZ 'infinity' ELSE start END, true
-    FROM {{files history.deployments}} JOIN began ON "at" = start
+    SELECT product_id, chain_id, address, TIMESTAMPTZ '-infinity',
+      CASE WHEN {{as_of}} < start THEN TIMESTAMPTZ 'infinity' ELSE start END, true
+    FROM {{files history.deployments}} JOIN first_snapshot ON "at" = start
     WHERE op IS NOT NULL AND {{registry_backfill}}
   )
 ),
@@ -36,20 +43,23 @@ mapping AS (
 ),
 -- The listing is optional: an asset that has points is an asset too, its id then its symbol.
 unmapped AS (
-  SELECT coalesce(listed.id, pointed.asset) AS metric_asset, coalesce(listed.symbol, listed.id, pointed.asset) AS symbol,
+  SELECT coalesce(listed.id, with_points.asset) AS metric_asset,
+    coalesce(listed.symbol, listed.id, with_points.asset) AS symbol,
     from_json(listed.addresses, '[{"chain_id": "VARCHAR", "address": "VARCHAR"}]') AS contracts
   FROM ({{view metric_assets}}) AS listed
-  FULL JOIN (SELECT DISTINCT asset FROM ({{points}})) AS pointed ON pointed.asset = listed.id
-  WHERE coalesce(listed.id, pointed.asset) NOT IN (SELECT metric_asset FROM mapping)
+  FULL JOIN (SELECT DISTINCT asset FROM ({{points}})) AS with_points ON with_points.asset = listed.id
+  WHERE coalesce(listed.id, with_points.asset) NOT IN (SELECT metric_asset FROM mapping)
 ),
-carried AS (
+listed_contracts AS (
   SELECT metric_asset, {{chain_of contract.chain_id}} AS chain,
     {{contract_of contract.address}} AS contract
   FROM (SELECT metric_asset, unnest(contracts) AS contract FROM unmapped)
 ),
 direct AS (
-  SELECT metric_asset, product_id, 'mapping' AS basis, CAST(NULL AS VARCHAR) AS symbol, CAST(NULL AS VARCHAR) AS chain_id,
-    CAST(NULL AS VARCHAR) AS address, greatest(valid_from, since) AS valid_from, least(valid_to, until) AS valid_to, assumed
+  SELECT metric_asset, product_id, 'mapping' AS basis,
+    CAST(NULL AS VARCHAR) AS symbol, CAST(NULL AS VARCHAR) AS chain_id,
+    CAST(NULL AS VARCHAR) AS address, greatest(valid_from, since) AS valid_from,
+    least(valid_to, until) AS valid_to, assumed
   FROM mapping JOIN product_versions USING (product_id)
   UNION ALL
   SELECT metric_asset, deployment_versions.product_id, 'mapping', NULL, chain, contract,
@@ -57,7 +67,7 @@ direct AS (
   FROM mapping JOIN deployment_versions USING (chain, contract)
   UNION ALL
   SELECT metric_asset, product_id, 'address', NULL, chain, contract, valid_from, valid_to, assumed
-  FROM carried JOIN deployment_versions USING (chain, contract)
+  FROM listed_contracts JOIN deployment_versions USING (chain, contract)
   UNION ALL
   SELECT metric_asset, product_id, 'symbol', product_versions.symbol, NULL, NULL, valid_from, valid_to, assumed
   FROM unmapped JOIN product_versions ON lower(product_versions.symbol) = lower(unmapped.symbol)
@@ -89,62 +99,80 @@ variant_slots AS (
 matches AS (
   FROM direct
   UNION ALL
-  SELECT slot.metric_asset, CASE WHEN count(DISTINCT found.product_id) = 1 THEN min(found.product_id) END, 'symbol',
-    min(found.symbol), NULL, NULL, slot.since, slot.until, bool_or(found.assumed)
+  SELECT slot.metric_asset,
+    CASE WHEN count(DISTINCT variant_match.product_id) = 1 THEN min(variant_match.product_id) END,
+    'symbol',
+    min(variant_match.symbol), NULL, NULL, slot.since, slot.until, bool_or(variant_match.assumed)
   FROM variant_slots AS slot
-  JOIN variant_matches AS found
-    ON found.metric_asset = slot.metric_asset AND found.valid_from <= slot.since AND slot.until <= found.valid_to
-  LEFT JOIN direct_matches AS other
-    ON other.metric_asset = slot.metric_asset AND other.valid_from <= slot.since AND slot.until <= other.valid_to
-  WHERE other.metric_asset IS NULL
+  JOIN variant_matches AS variant_match
+    ON variant_match.metric_asset = slot.metric_asset
+      AND variant_match.valid_from <= slot.since AND slot.until <= variant_match.valid_to
+  LEFT JOIN direct_matches AS direct_match
+    ON direct_match.metric_asset = slot.metric_asset
+      AND direct_match.valid_from <= slot.since AND slot.until <= direct_match.valid_to
+  WHERE direct_match.metric_asset IS NULL
   GROUP BY slot.metric_asset, slot.since, slot.until
 ),
 -- Versions that touch are one period; an asset is linked on one basis only, and what is assumed lies before the rest.
-marked AS (
+period_starts AS (
   SELECT *, coalesce(max(valid_to) OVER (PARTITION BY metric_asset, product_id, symbol, chain_id, address
-    ORDER BY valid_from, valid_to ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) < valid_from, true) AS apart
+    ORDER BY valid_from, valid_to ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) < valid_from, true) AS starts_period
   FROM matches
   WHERE valid_from < valid_to AND (product_id IS NOT NULL OR basis = 'symbol')
 ),
-numbered AS (
-  SELECT *, count_if(apart) OVER (PARTITION BY metric_asset, product_id, symbol, chain_id, address
+numbered_periods AS (
+  SELECT *, count_if(starts_period) OVER (PARTITION BY metric_asset, product_id, symbol, chain_id, address
     ORDER BY valid_from, valid_to ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS period
-  FROM marked
+  FROM period_starts
 ),
 periods AS (
   SELECT metric_asset, product_id, basis, min(valid_from) AS valid_from, max(valid_to) AS valid_to,
     symbol, chain_id, address, assumed
-  FROM numbered
+  FROM numbered_periods
   GROUP BY metric_asset, product_id, basis, symbol, chain_id, address, assumed, period
 ),
-standing AS MATERIALIZED (
+current_successions AS MATERIALIZED (
   SELECT * FROM (
     {{part successions}}
     FROM _id_edges
   ) WHERE undone_at = TIMESTAMPTZ 'infinity'
 ),
-came AS (
-  SELECT heir.asset AS asset, product_id AS product, heir.chain AS chain, heir.contract AS contract, heir.symbol AS named,
-    max({'at': known_at, 'asset': predecessor, 'change': change}) AS last
-  FROM standing GROUP BY ALL
+predecessors AS (
+  SELECT heir.asset AS asset, product_id AS product,
+    heir.chain AS chain, heir.contract AS contract, heir.symbol AS lower_symbol,
+    max({'at': known_at, 'asset': predecessor, 'change': change}) AS latest
+  FROM current_successions GROUP BY ALL
 ),
-went AS (
-  SELECT predecessor AS asset, product_id AS product, chain, contract, symbol AS named, max({'at': known_at, 'asset': successor, 'change': change}) AS last
-  FROM standing GROUP BY ALL
+successors AS (
+  SELECT predecessor AS asset, product_id AS product, chain, contract, symbol AS lower_symbol,
+    max({'at': known_at, 'asset': successor, 'change': change}) AS latest
+  FROM current_successions GROUP BY ALL
 )
 SELECT metric_asset, product_id, basis,
-  product_id IS NULL OR len(list_filter(rivals, lambda rival: rival.product_id <> product_id AND rival.valid_from < valid_to AND valid_from < rival.valid_to)) > 0 AS ambiguous,
+  product_id IS NULL OR len(list_filter(rivals, lambda rival: rival.product_id <> product_id
+    AND rival.valid_from < valid_to AND valid_from < rival.valid_to)) > 0 AS ambiguous,
   valid_from, valid_to, symbol, chain_id, address, assumed,
-  came.last.asset AS predecessor, came.last.at AS predecessor_at, came.last.change AS predecessor_change,
-  went.last.asset AS successor, went.last.at AS successor_at, went.last.change AS successor_change
+  predecessors.latest.asset AS predecessor, predecessors.latest.at AS predecessor_at,
+  predecessors.latest.change AS predecessor_change,
+  successors.latest.asset AS successor, successors.latest.at AS successor_at,
+  successors.latest.change AS successor_change
 FROM (
-  SELECT *, list({'product_id': product_id, 'valid_from': valid_from, 'valid_to': valid_to}) OVER (PARTITION BY metric_asset) AS rivals
+  SELECT *, list({'product_id': product_id, 'valid_from': valid_from, 'valid_to': valid_to})
+    OVER (PARTITION BY metric_asset) AS rivals
   FROM periods
 ) AS linked
-LEFT JOIN came ON came.asset = metric_asset AND came.product = product_id AND came.chain IS NOT DISTINCT FROM chain_id
-  AND came.contract IS NOT DISTINCT FROM address AND came.named IS NOT DISTINCT FROM lower(linked.symbol) AND came.last.at < valid_to
-LEFT JOIN went ON went.asset = metric_asset AND went.product = product_id AND went.chain IS NOT DISTINCT FROM chain_id
-  AND went.contract IS NOT DISTINCT FROM address AND went.named IS NOT DISTINCT FROM lower(linked.symbol) AND went.last.at > valid_from;
+LEFT JOIN predecessors
+  ON predecessors.asset = metric_asset AND predecessors.product = product_id
+    AND predecessors.chain IS NOT DISTINCT FROM chain_id
+    AND predecessors.contract IS NOT DISTINCT FROM address
+    AND predecessors.lower_symbol IS NOT DISTINCT FROM lower(linked.symbol)
+    AND predecessors.latest.at < valid_to
+LEFT JOIN successors
+  ON successors.asset = metric_asset AND successors.product = product_id
+    AND successors.chain IS NOT DISTINCT FROM chain_id
+    AND successors.contract IS NOT DISTINCT FROM address
+    AND successors.lower_symbol IS NOT DISTINCT FROM lower(linked.symbol)
+    AND successors.latest.at > valid_from;
 COMMENT ON VIEW links IS 'Which asset of the metrics API is which product of the registry, and during which time.';
 COMMENT ON COLUMN links.metric_asset IS 'asset id of the metrics API';
 COMMENT ON COLUMN links.product_id IS 'id of the product in the registry; NULL if several products have a variant of the symbol, because then none is linked';

@@ -1,14 +1,18 @@
--- vintages: every value that a point of a revisable series ever had, as known at `as_of` and held at `observed_as_of`.
--- columns: metric, asset, interval, currency, exchange, network, t, ordinal, available_at, observed_at, v, o, previous,
---   previous_available_at, basis.
--- law: L1, L6. A row is known at its available_at and stays: unlike a point, which gives way to its next vintage. The columns
---   are qualified, because macros inline this text.
+-- vintages: every value that a point of a revisable series had, as known at `as_of` and as stored at
+--   `observed_as_of`.
+-- columns: metric, asset, interval, currency, exchange, network, t, ordinal, available_at, observed_at, v, o,
+--   previous, previous_available_at, basis.
+-- law: L1, L6. A vintage is known from its available_at and stays visible. A row of `points`, in contrast, is
+--   replaced by the next vintage. The columns are qualified because macros inline this text.
 CREATE OR REPLACE VIEW vintages AS
 SELECT p.metric, p.asset, p."interval", p.currency, p.exchange, p.network, p.t,
-  row_number() OVER (PARTITION BY p.metric, p.asset, p."interval", p.currency, p.exchange, p.network, p.t ORDER BY p.available_at, p.observed_at) AS ordinal,
+  row_number() OVER (PARTITION BY p.metric, p.asset, p."interval", p.currency, p.exchange, p.network, p.t
+    ORDER BY p.available_at, p.observed_at) AS ordinal,
   p.available_at, {{stored_by_then p.observed_at}} AS observed_at, p.v, p.o,
-  lag(p.v) OVER (PARTITION BY p.metric, p.asset, p."interval", p.currency, p.exchange, p.network, p.t ORDER BY p.available_at, p.observed_at) AS previous,
-  lag(p.available_at) OVER (PARTITION BY p.metric, p.asset, p."interval", p.currency, p.exchange, p.network, p.t ORDER BY p.available_at, p.observed_at) AS previous_available_at,
+  lag(p.v) OVER (PARTITION BY p.metric, p.asset, p."interval", p.currency, p.exchange, p.network, p.t
+    ORDER BY p.available_at, p.observed_at) AS previous,
+  lag(p.available_at) OVER (PARTITION BY p.metric, p.asset, p."interval", p.currency, p.exchange, p.network, p.t
+    ORDER BY p.available_at, p.observed_at) AS previous_available_at,
   p.basis
 FROM (
   {{revisable_points}}

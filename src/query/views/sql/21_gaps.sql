@@ -1,5 +1,7 @@
--- gaps: windows in which points are missing for longer than the endpoint's tolerance, or refused of a series that has some.
--- law: L5, L6. Obeys only observed_as_of, through coverage.
+-- gaps: windows whose points are missing for longer than the endpoint's tolerance, or are refused although the lake
+--   has some of that series.
+-- columns: metric, asset, interval, currency, exchange, network, since, until, missing, asked_at, state, reason.
+-- law: L5, L6. The view obeys the clocks of coverage: observed_as_of, and ledger_as_of if an interface sets it.
 CREATE OR REPLACE VIEW gaps AS
 SELECT metric, asset, "interval", currency, exchange, network, since, until,
   {{count since until "interval"}} AS missing,

@@ -1,8 +1,8 @@
--- violations: upstream values that contradict stored ones.
--- law: L2, L6. Obeys only observed_as_of, and ledger_as_of at the doors. One row per series, t, kind and offered value, and
---   the like of each incident.
+-- violations: values from upstream that contradict stored ones, one row for each series, t, kind and offered value,
+--   and for each incident.
+-- law: L2, L6. The view obeys observed_as_of only, and ledger_as_of if an interface sets it.
 CREATE OR REPLACE VIEW violations AS
 SELECT {{columns violations}} FROM {{ledger violations}}
-WHERE {{stands}};
+WHERE {{existing_by_then}};
 COMMENT ON VIEW violations IS 'Differences between stored values and later answers of the provider. The stored values stay.';
 {{ledger_comments violations}}

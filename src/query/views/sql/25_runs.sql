@@ -1,5 +1,6 @@
--- runs: every run of a job, its plan against what it did.
--- law: L6. Obeys only observed_as_of, and ledger_as_of at the doors: a run that had not ended by then shows no end.
+-- runs: one row for each run of a job, with its plan and its result.
+-- law: L6. The view obeys observed_as_of only, and ledger_as_of if an interface sets it. A run that had not ended by
+--   then shows no end.
 CREATE OR REPLACE VIEW runs AS
 SELECT {{columns runs}} FROM {{ledger runs}}
 WHERE {{by_then started_at}};

@@ -1,5 +1,5 @@
--- versions: one row a commit.
--- law: L6. Obeys only observed_as_of, and ledger_as_of at the doors.
+-- versions: one row for each commit.
+-- law: L6. The view obeys observed_as_of only, and ledger_as_of if an interface sets it.
 CREATE OR REPLACE VIEW versions AS
 SELECT {{columns versions}} FROM {{ledger versions}}
 WHERE {{by_then committed_at}};

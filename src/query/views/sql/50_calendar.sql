@@ -1,26 +1,32 @@
--- calendar: a grid of decision instants, UTC, from `since` until before `until`: steps of a length, or the closes (or opens)
---   of an exchange's sessions.
+-- calendar: a grid of decision times in UTC, from `since` until before `until`. It has steps of one length, or the
+--   closes (or opens) of an exchange's sessions.
 -- columns: ts.
--- law: L1. A grid taken from the points themselves would look ahead. Each instant is `since` plus n steps, not the one
---   before plus a step: months that are too short give their last day and do not shorten those that follow. A session that
---   was cancelled is left out if that was known at its own instant, and by as_of.
+-- law: L1. A grid built from the points would look ahead, so this one reads no points.
+--   Each time is `since` plus n steps, not the previous time plus a step. A month that is too short gives its last
+--   day and does not shorten the months after it.
+--   A cancelled session is left out if the cancellation was known at the session's own time and by as_of.
 CREATE OR REPLACE MACRO calendar(since, until, step := '1 day') AS TABLE
 WITH _pit_exchange AS (
-  SELECT upper(CAST(step AS VARCHAR)) AS word, regexp_full_match(upper(CAST(step AS VARCHAR)), 'X[A-Z0-9]{3}(:OPEN|:CLOSE)?') AS named
+  SELECT upper(CAST(step AS VARCHAR)) AS step_text,
+    regexp_full_match(upper(CAST(step AS VARCHAR)), 'X[A-Z0-9]{3}(:OPEN|:CLOSE)?') AS is_exchange
 ),
-_pit_named AS (
-  SELECT left(word, 4) AS code, {{utc since}} AS since_ts, {{utc until}} AS until_ts FROM _pit_exchange WHERE named
+_pit_session_range AS (
+  SELECT left(step_text, 4) AS code, {{utc since}} AS since_ts, {{utc until}} AS until_ts
+  FROM _pit_exchange WHERE is_exchange
 ),
 {{part exchange_sessions}},
 _pit_closes AS (
-  SELECT CASE WHEN ends_with(word, ':OPEN') THEN opens_at ELSE closes_at END AS ts, since_ts, until_ts, cancelled_at
+  SELECT CASE WHEN ends_with(step_text, ':OPEN') THEN opens_at ELSE closes_at END AS ts, since_ts, until_ts, cancelled_at
   FROM _pit_sessions CROSS JOIN _pit_exchange
 ),
-_pit_every AS (SELECT CASE WHEN named THEN INTERVAL 1 DAY ELSE {{span step}} END AS step_length FROM _pit_exchange WHERE NOT named),
+_pit_interval AS (
+  SELECT CASE WHEN is_exchange THEN INTERVAL 1 DAY ELSE {{span step}} END AS step_length
+  FROM _pit_exchange WHERE NOT is_exchange
+),
 _pit_bounds AS (
   SELECT epoch_us({{utc since}}) AS first_us, epoch_us({{utc until}}) AS end_us, step_length,
     CAST(datepart('year', step_length) * 12 + datepart('month', step_length) AS BIGINT) AS months
-  FROM _pit_every
+  FROM _pit_interval
 ),
 _pit_step AS (
   SELECT first_us, end_us, months, epoch_us(step_length) - months * 30 * 86400000000 AS rest_us
@@ -28,15 +34,18 @@ _pit_step AS (
 ),
 _pit_length AS (
   SELECT first_us, end_us, months, rest_us,
-    CASE WHEN months < 0 OR rest_us < 0 OR months + rest_us <= 0 THEN CAST(error('a step of ' || CAST(step AS VARCHAR) || ' does not go forward') AS BIGINT)
-      ELSE months * 28 * 86400000000 + rest_us END AS least_us
+    CASE WHEN months < 0 OR rest_us < 0 OR months + rest_us <= 0
+      THEN CAST(error('a step of ' || CAST(step AS VARCHAR) || ' does not go forward') AS BIGINT)
+      ELSE months * 28 * 86400000000 + rest_us END AS shortest_us
   FROM _pit_step
 )
 SELECT make_timestamptz(grid.us) AS ts
 FROM (
   SELECT epoch_us(make_timestamp(first_us) + to_months(CAST(months * n AS INTEGER))) + rest_us * n AS us, end_us
   FROM (
-    SELECT first_us, end_us, months, rest_us, unnest(range(CASE WHEN end_us > first_us THEN ((end_us - first_us) // least_us) + 1 ELSE least_us * 0 END)) AS n
+    SELECT first_us, end_us, months, rest_us,
+      unnest(range(CASE WHEN end_us > first_us THEN ((end_us - first_us) // shortest_us) + 1
+        ELSE shortest_us * 0 END)) AS n
     FROM _pit_length
   )
 ) AS grid

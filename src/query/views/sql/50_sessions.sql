@@ -1,9 +1,9 @@
 -- sessions: the sessions of an exchange that close from `since` until before `until`.
 -- columns: session, opens_at, closes_at, early.
--- law: L1. Calendars are published ahead. A cancelled session is left out from the time on at which that was announced: with
---   an earlier as_of it is still there.
+-- law: L1. Calendars are published ahead. A cancelled session is left out from its announcement on, so an earlier
+--   as_of still shows it.
 CREATE OR REPLACE MACRO sessions(since, until, exchange) AS TABLE
-WITH _pit_named AS (
+WITH _pit_session_range AS (
   SELECT upper(CAST(exchange AS VARCHAR)) AS code, {{utc since}} AS since_ts, {{utc until}} AS until_ts
 ),
 {{part exchange_sessions}}

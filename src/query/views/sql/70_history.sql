@@ -1,9 +1,11 @@
 -- history.<resource>: every version of every record ever known, half-open from one poll to the next.
--- law: L1. The cut comes before the closing: what was closed after as_of reads as open.
+-- columns: id, valid_from, valid_to, op, closed_by, inferred, the fields of the resource, record.
+-- law: L1. The cut comes before the closing: a version that was closed after as_of is open.
 CREATE OR REPLACE VIEW history."{{resource}}" AS
 SELECT id, "at" AS valid_from,
   coalesce(lead("at") OVER (PARTITION BY id ORDER BY "at"), CAST('infinity' AS TIMESTAMPTZ)) AS valid_to,
-  op, lead(coalesce(closed_by, op)) OVER (PARTITION BY id ORDER BY "at") AS closed_by, inferred, {{fields {{resource}}}} record
+  op, lead(coalesce(closed_by, op)) OVER (PARTITION BY id ORDER BY "at") AS closed_by,
+  inferred, {{fields {{resource}}}} record
 FROM {{files history.{{resource}}}}
 WHERE ({{unset as_of}} OR "at" <= {{as_of}}) AND ({{unset observed_as_of}} OR "at" <= {{observed_as_of}})
 QUALIFY op IS NOT NULL;

@@ -1,6 +1,9 @@
--- <resource>: the registry as known at as_of, a row per record that was there.
--- law: L1, L6. Known from the poll on; before the first snapshot only with registry_backfill, and then assumed. A step
---   that a known one supersedes is left out by a condition on one column: the scan skips where such steps stand together.
+-- <resource>: the registry as known at as_of, one row for each record that existed then.
+-- columns: id, the fields of the resource, record, valid_from, inferred, as_of, as_of_at, assumed.
+-- law: L1, L6. A state is known from the poll that returned it. Before the first snapshot a state is shown only with
+--   registry_backfill, and marked as assumed.
+--   A condition on the single column superseded_at leaves out superseded states. The scan skips row groups that
+--   contain only such states.
 CREATE OR REPLACE VIEW "{{resource}}" AS
 SELECT id, {{fields {{resource}}}} record, "at" AS valid_from, inferred, as_of, as_of_at,
   coalesce("at" > {{as_of}}, false) AS assumed

@@ -1,6 +1,9 @@
--- snapshots.<resource>: the registry as its dated snapshots showed it; of several a day the last one.
--- law: L1. A snapshot is known from the instant at which this lake held it. What the delta of a date says of an entity
---   replaces what its base says. A date that is asked for reaches the files: those of other dates are not read.
+-- snapshots.<resource>: the registry as its dated snapshots showed it. If a day has several snapshots, the last one
+--   counts.
+-- columns: snapshot_date, id, the fields of the resource, record, as_of, as_of_at, observed_at.
+-- law: L1. A snapshot is known from the time at which this lake stored it. Rows of a date's delta replace the rows of
+--   its base for the same entity.
+--   A condition on snapshot_date reaches the files: files of other dates are not read.
 CREATE OR REPLACE VIEW snapshots."{{resource}}" AS
 WITH chosen AS NOT MATERIALIZED (
   SELECT snapshot_date, base, delta, as_of, as_of_at, observed_at FROM {{files snapshots}}

@@ -1,5 +1,6 @@
--- registry_start: since when the registry is known; no row before.
--- law: L1. The registry knows nothing before its first snapshot.
+-- registry_start: one row with the time since which the registry is known; no row before that time.
+-- columns: known_since, snapshot_date, as_of, as_of_at, source.
+-- law: L1. Before its first snapshot nothing of the registry is known.
 CREATE OR REPLACE VIEW registry_start AS
 SELECT observed_at AS known_since, snapshot_date, as_of, as_of_at, source
 FROM {{files snapshots}}

@@ -1,5 +1,7 @@
--- registry_findings: what the registry did against its own rules, and where two of its answers disagree.
--- law: L1. Recorded, never corrected: the newest observation is what history holds. Who took note obeys ledger_as_of.
+-- registry_findings: contradictions of the registry to its own rules, and differences between two of its answers.
+-- columns: found_at, kind, resource, id, detail, held, offered, acknowledged_at, why.
+-- law: L1. Findings are recorded and never corrected: history shows the newest observation. Acknowledgements obey
+--   ledger_as_of.
 CREATE OR REPLACE VIEW registry_findings AS
 SELECT "at" AS found_at, kind, resource, id, detail, held, offered, notes.acknowledged_at, notes.why
 FROM {{files registry_findings}} AS found

@@ -1,5 +1,6 @@
--- registry_events: events of the change feed as received, repetitions left out.
--- law: L1, L7. Types that are not known are kept; their resource is NULL.
+-- registry_events: events of the change feed as received, without repetitions.
+-- columns: polled_at, position, entity_type, resource, entity_id, op, event.
+-- law: L1, L7. An event of an unknown type is stored; its resource is NULL.
 CREATE OR REPLACE VIEW registry_events AS
 SELECT "at" AS polled_at, position, entity_type, resource, entity_id, op, event
 FROM {{files events}}

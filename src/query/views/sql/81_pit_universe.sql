@@ -1,12 +1,14 @@
--- pit_universe: every row of a relation with ts, with the products known at ts: a row per decision and product.
--- columns: those of the caller, then product_id, name, symbol, isin, status, issuer_id, asset_id, valid_from, assumed.
--- reads: products name symbol isin status issuer_id asset_id, issuers name status jurisdiction, assets name asset_class
---   ticker, deployments product_id chain_id address status verification_status.
--- law: L1. At the instant of a poll its versions are known, those that it ended are not. Rows without a product are not
---   kept: before the first snapshot nothing is known, unless registry_backfill lets that snapshot stand in. The second
---   argument is a condition on the columns of universe, each as it was known at ts.
+-- pit_universe: every row of a relation with ts, once for each product that was known at ts.
+-- columns: those of the caller, then product_id, name, symbol, isin, status, issuer_id, asset_id, valid_from,
+--   assumed.
+-- reads: products name symbol isin status issuer_id asset_id, issuers name status jurisdiction, assets name
+--   asset_class ticker, deployments product_id chain_id address status verification_status.
+-- law: L1. At the time of a poll the versions that it returned are known, and the versions that it ended are not.
+--   Rows without a product are dropped. Before the first snapshot no product is known, unless registry_backfill
+--   assumes that snapshot.
+--   The second argument is a condition on the columns of universe, with their values as known at ts.
 CREATE OR REPLACE MACRO pit_universe(decisions) AS TABLE (
-WITH {{part universe_asked}},
+WITH {{part universe_decisions}},
 _pit_versions AS (
   SELECT id AS product_id, name, symbol, isin, status, issuer_id, asset_id, "at" AS valid_from, op,
     lead("at") OVER (PARTITION BY id ORDER BY "at") AS _pit_until
@@ -22,7 +24,7 @@ JOIN _pit_versions AS v
   ON v.valid_from <= d._pit_at AND d._pit_at < coalesce(v._pit_until, CAST('infinity' AS TIMESTAMPTZ))
 WHERE v.op IS NOT NULL AND NOT EXISTS (FROM _pit_clash)
 ), (decisions, members) AS TABLE (
-WITH {{part universe_asked}},
+WITH {{part universe_decisions}},
 {{part universe_states}},
 _pit_members AS (
   FROM _pit_states WHERE members

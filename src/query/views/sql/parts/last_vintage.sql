@@ -1,5 +1,9 @@
--- Of the rows of a point that a cut of knowledge left over the last vintage: behind the conditions of the view points.
--- law: L1. Ties by when it was observed. The rule, which stands in for first values alone, changes nothing of the order. A filter on the series or on t goes below the window, one on clocks must not.
-QUALIFY row_number() OVER (PARTITION BY stored.metric, stored.asset, stored."interval", stored.currency, stored.exchange, stored.network,
+-- The end of the view points for revisable series: it keeps the last vintage of each point that the cuts left over.
+-- law: L1. Vintages that were available at once are ordered by observed_at. backfill = 'rule' dates first values only
+--   and does not change the order. A filter on the series or on t moves below the window; a filter on a clock must
+--   not.
+QUALIFY row_number() OVER (
+  PARTITION BY stored.metric, stored.asset, stored."interval", stored.currency,
+    stored.exchange, stored.network,
     stored.params, stored.t
   ORDER BY stored.available_at DESC, stored.observed_at DESC) = 1

@@ -1,6 +1,6 @@
--- What is asked of pit_universe, with or without a condition: since when the registry is known, and for each row of the
--- caller's relation the instant at which the registry is read; a column of the caller's that the answer has, too, is an
--- error.
+-- The inputs of pit_universe, with or without a condition.
+-- _pit_decisions: the caller's rows, with the time at which the registry is read for each (_pit_at).
+-- _pit_clash: no rows. It makes a column of the caller an error if the answer has a column of that name, too.
 {{part registry_start}},
 _pit_decisions AS (
   SELECT yours.*, {{utc yours.ts}} AS _pit_ts,
