@@ -1,4 +1,4 @@
--- stamps: results pinned to a version.
+-- stamps: results that are pinned to a version.
 -- columns: id, version, digest of the result file, query_digest, path, at (microseconds), detail (JSON).
 -- law: L6. Vacuum keeps the files of these versions.
 CREATE TABLE IF NOT EXISTS stamps (
