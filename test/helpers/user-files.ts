@@ -28,7 +28,7 @@ export async function readUserRows(paths: readonly string[], mapping: SourceMapp
   using engine = await Engine.open(':memory:', { threads: 1 })
   const given = await givenBy(engine, paths, { cwd: '/', maxBytes: Number.POSITIVE_INFINITY }, mapping)
   await readRows(engine, given, { interval: '24h', ...given.mapping }, 'monday')
-  return await engine.rows('SELECT * FROM own_rows ORDER BY mark')
+  return await engine.rows('SELECT * FROM user_rows ORDER BY mark')
 }
 
 /** The refusal of files, in one line. */

@@ -131,14 +131,14 @@ async function portionsOf(engine: Engine, rows: ImportedRows): Promise<Portion[]
   const portions = await rowsAsNumbers<Portion>(
     engine,
     `SELECT ${columnList.join(', ')}, count(*) AS points, min(${start}) AS first, max(${start}) AS last,
-      ${columns.has('v') ? 'count(*) FILTER (WHERE v = 0 AND signbit(v))' : '0'} AS zeros FROM own_rows${group}`,
+      ${columns.has('v') ? 'count(*) FILTER (WHERE v = 0 AND signbit(v))' : '0'} AS zeros FROM user_rows${group}`,
   )
   for (const name of mappedWords)
     if (portions.some((portion) => /\p{Cc}|^\s|\s$/u.test(portion[name] ?? '')))
       await refuseRow(engine, rows, {
         flag: name,
         wanted: 'a name without control signs, or spaces around it',
-        bad: `regexp_matches(own_${name}, '[[:cntrl:]]|^[[:space:]]|[[:space:]]$')`,
+        bad: `regexp_matches(_read_${name}, '[[:cntrl:]]|^[[:space:]]|[[:space:]]$')`,
       })
   return portions.filter(({ points }) => points > 0)
 }
@@ -312,9 +312,9 @@ function readerOf(rows: ImportedRows, portions: ReadonlyMap<string, Portion>): R
   const stage: Reader['stage'] = async (session, ordered) => {
     const bodies = ordered.map(({ body: { request } }, body) => ({ ...portions.get(request), body }))
     const columns = ['body INTEGER', ...keys.map((key) => `${key} ${key === 'day' ? 'BIGINT' : 'VARCHAR'}`)].join(', ')
-    const typed = rows.typed.map((key) => `CAST(${key} AS own_${key}) AS ${key}`)
+    const typed = rows.typed.map((key) => `CAST(${key} AS name_of_${key}) AS ${key}`)
     const replaced = typed.length === 0 ? '' : `REPLACE (${typed.join(', ')})`
-    await session.run(`CREATE TEMP TABLE own_bodies AS SELECT * ${replaced} FROM (${rowsSql(columns, bodies)})`)
+    await session.run(`CREATE TEMP TABLE user_bodies AS SELECT * ${replaced} FROM (${rowsSql(columns, bodies)})`)
     const { sql, joins } = stagedSql(rows, startOf(mapping, interval))
     await session.run(sql)
     await session.run(statement('canonical_json'))
@@ -328,7 +328,7 @@ function readerOf(rows: ImportedRows, portions: ReadonlyMap<string, Portion>): R
     return { staged: new Map(staged), poison: new Map<number, string>(), sorted: !keys.includes('day'), alike: !joins }
   }
   const unload: Reader['unload'] = async (session) => {
-    await session.run('DROP VIEW staged_points; DROP TABLE own_rows')
+    await session.run('DROP VIEW staged_points; DROP TABLE user_rows')
   }
   return { stage, unload, clocked: mapping.available !== exportRule }
 }

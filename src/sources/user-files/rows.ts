@@ -44,13 +44,13 @@ interface Reading {
 /** A part of the key of a row: a dimension, or `day` if each file is the export of a day. */
 export type RowKey = Word | 'day'
 
-/** The user's rows in the table `own_rows`. */
+/** The user's rows in the table `user_rows`. */
 export interface ImportedRows extends Reading {
   /** The interval of all rows. */
   readonly interval: Interval
   /** Columns of the table that key a row, in addition to its time. */
   readonly keys: readonly RowKey[]
-  /** Keys whose names are numbered, as the enum `own_asset` …. */
+  /** Keys whose names are numbered, as the enum `name_of_asset` …. */
   readonly typed: readonly Word[]
   /** Names of the table's columns. */
   readonly columns: ReadonlySet<string>
@@ -64,7 +64,7 @@ export interface ImportedRows extends Reading {
 }
 
 /**
- * Reads the mapped parts of the files into the table `own_rows`; the first row that cannot be used is an error. If each
+ * Reads the mapped parts of the files into the table `user_rows`; the first row that cannot be used is an error. If each
  * series has a single row, which shows no interval, the stored interval is used if there is only one.
  */
 export async function readRows(
@@ -91,10 +91,10 @@ export async function readRows(
   let typed: Word[] = []
   try {
     typed = ownFiles.format === 'parquet' ? await enumKeys(engine, readings, source) : []
-    const columns = typed.map((word) => `CAST(${word} AS own_${word}) AS ${word}`)
+    const columns = typed.map((word) => `CAST(${word} AS name_of_${word}) AS ${word}`)
     const rows = `(SELECT ${takenColumns.join(',\n  ')} FROM ${source})`
     const replaced = columns.length === 0 ? '' : `REPLACE (${columns.join(', ')})`
-    await engine.run(statement('own_rows', { replaced, rows, order }))
+    await engine.run(statement('user_rows', { replaced, rows, order }))
   } catch (error) {
     throw (await faultOf(engine, reading)) ?? unreadableFile(ownFiles.files[0]?.path ?? 'the SELECT', error)
   }
@@ -118,7 +118,7 @@ export async function readRows(
 const mostNames = 65_535
 
 /**
- * Creates enums (`own_asset` …) of the names in columns that can be read alone, and returns which: numbers are sorted,
+ * Creates enums (`name_of_asset` …) of the names in columns that can be read alone, and returns which: numbers are sorted,
  * compared and joined in half the time of texts.
  */
 async function enumKeys(engine: Engine, readings: readonly ColumnReading[], source: string): Promise<Word[]> {
@@ -135,7 +135,7 @@ async function enumKeys(engine: Engine, readings: readonly ColumnReading[], sour
     const [counted] = await rowsAsNumbers<{ n: number }>(engine, few)
     if (counted === undefined || counted.n === 0 || counted.n > mostNames) continue
     await engine.run(
-      `CREATE TYPE own_${word} AS ENUM (SELECT name FROM names WHERE name IS NOT NULL ORDER BY name); DROP TABLE names`,
+      `CREATE TYPE name_of_${word} AS ENUM (SELECT name FROM names WHERE name IS NOT NULL ORDER BY name); DROP TABLE names`,
     )
     computed.push(word)
   }
@@ -234,7 +234,7 @@ function dayOf({ files }: OwnFiles): string {
   return `CAST(CASE ${fileColumn} ${days.join(' ')} END AS BIGINT)`
 }
 
-/** A defect of a row: the condition over the columns of the files and their readings, such as `own_mark`. */
+/** A defect of a row: the condition over the columns of the files and their readings, such as `_read_mark`. */
 interface Wrong {
   readonly flag: string
   readonly wanted: string
@@ -265,7 +265,7 @@ async function faultOf(engine: Engine, reading: Reading, knownFault?: Wrong, nth
       `WHEN ${reading.bad} THEN {'flag': ${quote(reading.flag)}, 'wanted': ${reading.wanted}, 'raw': ` +
       `${textSql(reading.raw)}}`,
   )
-  const read = readings.flatMap(({ name, sql }) => (name === '' ? [] : [`${sql} AS own_${name}`]))
+  const read = readings.flatMap(({ name, sql }) => (name === '' ? [] : [`${sql} AS _read_${name}`]))
   const sql = statement('unusable_row', {
     file: given.files.length === 0 ? "''" : fileColumn,
     branches: branches.join('\n    '),
@@ -296,20 +296,20 @@ async function countAgain(engine: Engine, reading: Reading): Promise<number> {
   const { keys, constants, readings } = readingsOf(reading)
   const has = (name: string): boolean => readings.some((reading) => reading.name === name)
   const dated = has('computed') && (mapping.revisable === true || mapping.vintage !== undefined)
-  const once = ['mark', ...(dated ? ['computed'] : []), ...keys]
-  const dependentNames = ['v', 'o', 'extra', 'computed'].filter((name) => has(name) && !once.includes(name))
+  const pointKeys = ['mark', ...(dated ? ['computed'] : []), ...keys]
+  const dependentNames = ['v', 'o', 'extra', 'computed'].filter((name) => has(name) && !pointKeys.includes(name))
   const rowSql = (name: string): Sql =>
     name === 'o' || name === 'extra'
       ? `canonical_json(coalesce(${name}, 'null'))`
       : `coalesce(CAST(${name} AS VARCHAR), '')`
   const differs = dependentNames.map((name) => `count(DISTINCT ${rowSql(name)}) > 1`).join(' OR ')
   await engine.run(ofPoints('canonical_json'))
-  const sql = statement('repeated_rows', { once: once.join(', '), differs })
+  const sql = statement('repeated_rows', { point_keys: pointKeys.join(', '), differs })
   const [found] = await rowsAsNumbers<Readonly<Record<string, string | number>>>(engine, sql)
-  if (!found?.['differs']) return Number(found?.['again'] ?? 0)
+  if (!found?.['differs']) return Number(found?.['repeated'] ?? 0)
   const asset = found['asset'] ?? constants.asset
   const wanted = `one value for ${asset} at ${formatInstant(Number(found['mark']))}, which another row tells otherwise`
-  const conditions = once.flatMap((key) => (key === 'day' ? [] : [`own_${key} = ${quote(String(found[key]))}`]))
+  const conditions = pointKeys.flatMap((key) => (key === 'day' ? [] : [`_read_${key} = ${quote(String(found[key]))}`]))
   const flag = mapping.components?.[0] ?? 'value'
   return await refuseRow(engine, reading, { flag, wanted, bad: conditions.join(' AND ') }, 2)
 }
@@ -338,13 +338,13 @@ async function intervalOf(engine: Engine, least: number | null): Promise<Interva
 
 /** Whether every row is at the start of an interval of months. */
 async function areStarts(engine: Engine, interval: Interval): Promise<boolean> {
-  const [found] = await engine.rows(`SELECT bool_and(${onGridSql('mark', interval)}) AS all_start FROM own_rows`)
+  const [found] = await engine.rows(`SELECT bool_and(${onGridSql('mark', interval)}) AS all_start FROM user_rows`)
   return found?.['all_start'] === true
 }
 
 async function refuseOffGrid(engine: Engine, reading: Reading, interval: Interval, weekStart: Weekday): Promise<void> {
   const off = (mark: string): Sql => `NOT ${onGridSql(mark, interval, weekStart)}`
-  const [found] = await engine.rows<{ off: boolean }>(`SELECT EXISTS (FROM own_rows WHERE ${off('mark')}) AS off`)
+  const [found] = await engine.rows<{ off: boolean }>(`SELECT EXISTS (FROM user_rows WHERE ${off('mark')}) AS off`)
   if (found?.off !== true) return
   const { zone = 'UTC', timestamp } = reading.mapping
   const ends = timestamp === 'interval_end'
@@ -354,7 +354,7 @@ async function refuseOffGrid(engine: Engine, reading: Reading, interval: Interva
   const dates = ends ? ' (a date counts as the end of its day)' : ''
   const zoned = zone === 'UTC' ? '' : next
   const wanted = `the ${named} ${interval}, which begins by the UTC calendar${months}${dates}${zoned}`
-  await refuseRow(engine, reading, { flag: 't', wanted, bad: off('own_mark') })
+  await refuseRow(engine, reading, { flag: 't', wanted, bad: off('_read_mark') })
 }
 
 /** Refuses rows on days without a session of the exchange that the mapping names. */
@@ -373,18 +373,18 @@ async function refuseOffSessions(
   }
   if (interval !== '24h') throw usage('--sessions', { expected: 'daily values (24h)', got: interval })
   const marks = sessionCloses(calendar).map(({ day: at }) => (timestamp === 'interval_end' ? at + day : at))
-  await engine.run(`CREATE OR REPLACE TEMP TABLE own_sessions AS SELECT unnest([${marks.join(', ')}]) AS mark`)
-  const off = (mark: string): Sql => `${mark} NOT IN (SELECT mark FROM own_sessions)`
+  await engine.run(`CREATE OR REPLACE TEMP TABLE session_marks AS SELECT unnest([${marks.join(', ')}]) AS mark`)
+  const off = (mark: string): Sql => `${mark} NOT IN (SELECT mark FROM session_marks)`
   const [found] = await engine.rows<{ off: boolean }>(
-    `SELECT EXISTS (FROM own_rows WHERE ${off('own_rows.mark')}) AS off`,
+    `SELECT EXISTS (FROM user_rows WHERE ${off('user_rows.mark')}) AS off`,
   )
   if (found?.off !== true) return
   const { first, last } = sessionYears
   const wanted = `a session of ${code}, of the years ${first} to ${last}; a SELECT can leave the row out`
-  await refuseRow(engine, reading, { flag: 't', wanted, bad: off('own_mark') })
+  await refuseRow(engine, reading, { flag: 't', wanted, bad: off('_read_mark') })
 }
 
-/** SQL that creates the view `staged_points` of a session over the user's rows; `own_bodies` maps keys to bodies. */
+/** SQL that creates the view `staged_points` of a session over the user's rows; `user_bodies` maps keys to bodies. */
 export function stagedSql({ keys, typed, columns, mapping }: ImportedRows, start: string) {
   // Bodies and the names of one enum have the same numbers.
   const [key = '', ...others] = keys
@@ -398,6 +398,6 @@ export function stagedSql({ keys, typed, columns, mapping }: ImportedRows, start
         ? name
         : `${name === 'computed' && keys.includes('day') ? instant : `CAST(NULL AS ${type})`} AS ${name}`,
   )
-  const source = joins ? `own_rows JOIN own_bodies USING (${keys.join(', ')})` : 'own_rows'
-  return { joins, sql: statement('staged_points', { body, start, source, held: payload.join(', ') }) }
+  const source = joins ? `user_rows JOIN user_bodies USING (${keys.join(', ')})` : 'user_rows'
+  return { joins, sql: statement('staged_points', { body, start, source, values: payload.join(', ') }) }
 }

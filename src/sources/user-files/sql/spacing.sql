@@ -1,6 +1,6 @@
--- How many rows there are, how far those of a series are apart at least, and whether any two are of one instant.
+-- The number of rows, the smallest distance between two rows of a series, and whether two rows have the same t.
 -- columns: rows, least (seconds), doubled.
--- law: L7. The rows are sorted: one that tells a point again follows the other.
-SELECT count(*) AS rows, min(mark - before) FILTER (WHERE within AND mark > before) AS least,
-  coalesce(bool_or(within AND mark = before), false) AS doubled
-FROM (SELECT mark, lag(mark) OVER () AS before, {{within}} AS within FROM own_rows)
+-- law: L7. The rows are sorted, so a repeated row follows the row that it repeats.
+SELECT count(*) AS rows, min(mark - previous_mark) FILTER (WHERE same_series AND mark > previous_mark) AS least,
+  coalesce(bool_or(same_series AND mark = previous_mark), false) AS doubled
+FROM (SELECT mark, lag(mark) OVER () AS previous_mark, {{within}} AS same_series FROM user_rows)
