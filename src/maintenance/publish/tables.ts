@@ -101,7 +101,11 @@ function pointsTables({ root, files }: TableSources): readonly PublishedTable[] 
     {
       name: 'points',
       rows: (after) =>
-        statement('points', { files: read(after), ruled: ruledSql('stored'), computed: computedSql('stored') }),
+        statement('points', {
+          files: read(after),
+          available_by_rule: ruledSql('stored'),
+          computed_at: computedSql('stored'),
+        }),
       order,
       growth: { ...growth(''), total },
     },

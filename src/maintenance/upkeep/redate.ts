@@ -171,14 +171,14 @@ async function dateOne(
         available: availableSql(rules, 'mark', interval),
         floor: floorSql(rules, 'mark', interval),
         basis: basisSql(rules, 'mark'),
-        computed: computedSql(),
+        computed_at: computedSql(),
         trusted: trustedSql(rules, 'mark'),
         backfill: backfillAfter(interval) * 1_000_000,
         // The rule does not date later vintages: a clock that it never replaced it does not replace now.
         first: storedRevisable(rewriting.ledger).includes(metric) ? ' AND available_rule_at IS NOT NULL' : '',
       }),
     )
-    const [row] = await session.rows(upkeepSql('count_redated', { ruled: ruledSql() }))
+    const [row] = await session.rows(upkeepSql('count_redated', { available_by_rule: ruledSql() }))
     redated = Number(row?.['rows'])
     if (redated === 0) return null
     const dated = `(SELECT * EXCLUDE (new_at, new_basis, new_rule_at, new_computed)

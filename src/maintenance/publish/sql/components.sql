@@ -1,4 +1,4 @@
--- components as they are published: the view, with the instant of the rule where a backfilled point has one.
+-- The rows of components as they are published: the view, and for a backfilled point the instant that its rule gives.
 SELECT leaf.metric, leaf.asset, leaf."interval", leaf.currency, leaf.exchange, leaf.network, leaf.t, leaf.available_at,
   coalesce(backfilled.available_rule_at, leaf.available_at) AS available_rule_at, leaf.observed_at, leaf.basis,
   leaf.component, leaf.v
