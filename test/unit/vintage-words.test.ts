@@ -6,7 +6,7 @@ import { readObjects } from '../../src/query/views/template.ts'
 test('a lake without revisable series has the texts of one that knows of no vintages', () => {
   const own = vintageWords([])
   expect([own.knownSql, own.number, own.observed, own.isRevised('x')]).toEqual([
-    '_pit_p AS MATERIALIZED',
+    '_pit_all_points AS MATERIALIZED',
     'row_number()',
     '',
     null,

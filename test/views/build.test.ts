@@ -64,8 +64,8 @@ test('the database remembers which steps of a join are materialized and which ar
   await makeViews(root)
   const said = `SELECT macro_definition AS text FROM duckdb_functions() WHERE function_name = 'pit_join'`
   const [row] = await withViews(root, async (engine) => await engine.rows(said))
-  expect(row?.['text']).toContain('_pit_p AS NOT MATERIALIZED')
-  expect(row?.['text']).toContain('_pit_s AS MATERIALIZED')
+  expect(row?.['text']).toContain('_pit_all_points AS NOT MATERIALIZED')
+  expect(row?.['text']).toContain('_pit_hits AS MATERIALIZED')
 })
 
 test('a build that fails at any step leaves the old views, and nothing of itself', async ({ root }) => {

@@ -65,12 +65,12 @@ export function unsettledText(
   const ends =
     ' LEFT JOIN _pit_rules AS e ON e.name = s.name AND e.metric = s.metric AND s.until >= e.begins AND s.until < e.ends'
   const behind = `${holesText(sources)}
-${alone ? '' : 'SELECT * FROM _pit_real UNION ALL'}
+${alone ? '' : 'SELECT * FROM _pit_stored_points UNION ALL'}
 SELECT DISTINCT ${row}
-FROM (SELECT s.*, r.kind, r.seconds FROM _pit_starts AS s JOIN _pit_rules AS r USING (name, metric)
+FROM (SELECT s.*, r.kind, r.seconds FROM _pit_gap_starts AS s JOIN _pit_rules AS r USING (name, metric)
   WHERE s.t < coalesce(s.until, s.t + 1) AND s.t >= r.begins AND s.t < r.ends) AS s${alone ? ends : ''}`
   return [
-    quote('WITH _pit_real AS MATERIALIZED ('),
+    quote('WITH _pit_stored_points AS MATERIALIZED ('),
     `replace(replace(${quote(behind)}, '\u0001', ${rules}), '\u0002', ${interval})`,
   ]
 }
@@ -81,7 +81,7 @@ function byKind(each: (kind: (typeof ruleKinds)[keyof typeof ruleKinds]) => Sql,
 }
 
 /**
- * Builds further CTEs behind `_pit_real`; instants are Unix seconds. The rules stand at `\u0001`, the interval at
+ * Builds further CTEs behind `_pit_stored_points`; instants are Unix seconds. The rules stand at `\u0001`, the interval at
  * `\u0002`.
  */
 function holesText({ weekStart, coverage, uncovered }: UnsettledSources): string {
@@ -108,7 +108,7 @@ _pit_cut AS (
   FROM (SELECT r.name, r.ends, greatest(${undue}, ${ceil('r.begins')}) AS first FROM _pit_rules AS r WHERE r.now IS NOT NULL)
   WHERE first < ends GROUP BY name
 ),
-_pit_settled AS (
+_pit_resolved AS (
   SELECT r.name, c.metric, c.asset, CASE WHEN ${isOfItself} THEN c.currency END AS currency,
     CASE WHEN ${isOfItself} THEN c.exchange END AS exchange, CASE WHEN ${isOfItself} THEN c.network END AS network,
     c.currency AS part, ${seconds('c.since')} AS since, least(${seconds('c.until')}, cut.t) AS until
@@ -119,15 +119,15 @@ _pit_settled AS (
   ) AS c JOIN (SELECT DISTINCT name, metric FROM _pit_rules) AS r ON r.metric = c.metric LEFT JOIN _pit_cut AS cut ON cut.name = r.name
   WHERE c."interval" = \u0002 AND (${isOfItself} OR c.currency IN ('usd', 'native'))
 ),
-_pit_holes AS (
+_pit_gaps AS (
   SELECT ${series}, until AS since, lead(since) OVER (PARTITION BY ${series}, part ORDER BY since) AS until
-  FROM _pit_settled WHERE since <= until
+  FROM _pit_resolved WHERE since <= until
   QUALIFY lead(since) OVER (PARTITION BY ${series}, part ORDER BY since) IS DISTINCT FROM until
 ),
-_pit_starts AS (
+_pit_gap_starts AS (
   SELECT h.name, h.metric, h.asset, h.currency, h.exchange, h.network, h.until,
     greatest(${ceil('h.since')}, max(${endSql(`epoch_us(p.t) // 1000000`, '\u0002')})) AS t
-  FROM _pit_holes AS h LEFT JOIN _pit_real AS p ON p.metric = h.name AND p.asset = h.asset AND ${same}
+  FROM _pit_gaps AS h LEFT JOIN _pit_stored_points AS p ON p.metric = h.name AND p.asset = h.asset AND ${same}
     AND epoch_us(p.t) >= h.since * 1000000 AND epoch_us(p.t) < coalesce(h.until, 1000000000000) * 1000000
   GROUP BY h.name, h.metric, h.asset, h.currency, h.exchange, h.network, h.since, h.until
 )`

@@ -21,7 +21,7 @@ export function identityWords(revisable: readonly string[]): Readonly<Record<str
   const order =
     ', make_timestamptz(row_number() OVER (PARTITION BY name, member, _id_key, t ORDER BY available_at, ' +
     'observed_at)) AS observed_at'
-  return { body: () => place, told_order: () => (revisable.length > 0 ? order : '') }
+  return { body: () => place, vintage_order: () => (revisable.length > 0 ? order : '') }
 }
 
 /** Wraps the text of a relation of points in `stitched` if a join follows renames. */

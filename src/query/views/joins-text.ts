@@ -23,7 +23,7 @@ interface TextSources {
 
 /**
  * Builds the body of a join over one metric as a text that is put together while its macro is bound, since binding
- * costs the engine for every node of a macro, needed or not: that is why `own` is one flat list, and casts are left to
+ * costs the engine for every node of a macro, needed or not: that is why `texts` is one flat list, and casts are left to
  * `concat`. The points come before the body: in short if only a series that `plain` knows is queried, else in full. The
  * full text is bound only if it is needed.
  */
@@ -41,9 +41,9 @@ export function joinText(sources: TextSources, body: string): Sql {
   const [open, cut] = ['', ` OR known.available_at <= ${instantSql('as_of')}`].map((more) =>
     quote(` AND (${unsetSql('as_of')}${more}))`),
   )
-  const short = `concat('_pit_p AS ', own[8], ' (SELECT ${knownColumns} FROM ', ${files}, ' AS known WHERE ', own[9],
+  const short = `concat('_pit_all_points AS ', texts[8], ' (SELECT ${knownColumns} FROM ', ${files}, ' AS known WHERE ', texts[9],
       CASE WHEN ${unsetSql('as_of')} THEN ${open} ELSE ${cut} END)`
-  const points = `CASE WHEN own[8] IS NOT NULL THEN ${short} ELSE ${fullSql(sources)} END`
+  const points = `CASE WHEN texts[8] IS NOT NULL THEN ${short} ELSE ${fullSql(sources)} END`
   const lapses = vintageWords(revisable).mayLapse({
     skips: 'CAST(skip_nulls AS BOOLEAN)',
     revised: vintageWords(revisable).isRevised(path) ?? 'false',
@@ -52,7 +52,7 @@ export function joinText(sources: TextSources, body: string): Sql {
   const places =
     lapses === null ? textPlaces : { ...textPlaces, lapses: `CASE WHEN ${lapses} THEN 'true' ELSE 'false' END` }
   return (
-    `query(list_transform([${lambdaValues}], lambda own: concat('WITH ', ${points}, ', ', ` +
+    `query(list_transform([${lambdaValues}], lambda texts: concat('WITH ', ${points}, ', ', ` +
     `${filled(body, places)}))[1])`
   )
 }
@@ -124,8 +124,8 @@ const otherClocks = `CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of'
 /**
  * Places of a body; the facts of a metric are those of the points in view:
  *
- *   start     the start of the newest interval that ends by `_pit_at`, an instant in microseconds
- *   back      the start of the interval `past.n` before `n._pit_e`
+ *   start     the start of the newest interval that ends by `_pit_latest_end`, an instant in microseconds
+ *   back      the start of the interval `past.n` before `n._pit_expected_t`
  *   end       the end of the interval that starts at `t`, microseconds
  *   block     the number of the block of 64 intervals in which `p.t` lies
  *   lapses    whether a point may be known and then be none, see joins-vintages
@@ -133,23 +133,23 @@ const otherClocks = `CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of'
  *   lag first_end newest   no point is known earlier than `lag` after its end; none ends earlier, or starts later
  */
 const textPlaces: Readonly<Record<string, Sql>> = {
-  start: 'own[1]',
-  back: 'own[2]',
-  end: 'own[3]',
-  block: 'own[4]',
+  start: 'texts[1]',
+  back: 'texts[2]',
+  end: 'texts[3]',
+  block: 'texts[4]',
   lag:
-    `CASE WHEN own[8] IS NOT NULL THEN own[5] ELSE concat('least(', own[5], CASE WHEN ${beyondAsked} THEN ', 0)' ` +
+    `CASE WHEN texts[8] IS NOT NULL THEN texts[5] ELSE concat('least(', texts[5], CASE WHEN ${beyondAsked} THEN ', 0)' ` +
     `ELSE ${quote(`, ${otherClocks})`)} END) END`,
   lapses: `'false'`,
-  first_end: 'own[6]',
-  newest: 'own[7]',
+  first_end: 'texts[6]',
+  newest: 'texts[7]',
   ...spanPlaces,
 }
 
 function gridOf(name: Interval, weekStart: Weekday): readonly Sql[] {
   return [
-    `make_timestamptz(${startSql('_pit_at', name, { weekStart, back: '1', ticks: micros })})`,
-    `make_timestamptz(${stepSql('epoch_us(n._pit_e)', name, '-past.n', micros)})`,
+    `make_timestamptz(${startSql('_pit_latest_end', name, { weekStart, back: '1', ticks: micros })})`,
+    `make_timestamptz(${stepSql('epoch_us(n._pit_expected_t)', name, '-past.n', micros)})`,
     endSql('epoch_us(t)', name, micros),
     `epoch_us(p.t) // ${64 * shortestSeconds(name) * micros}`,
   ]

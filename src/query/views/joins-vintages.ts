@@ -44,7 +44,7 @@ export interface VintageWords {
   /** Window function that numbers the points of an asset. */
   readonly number: Sql
   /**
-   * Returns the CTE `_pit_p` over `known`: each vintage with the instant of the next one, or the first vintages only.
+   * Returns the CTE `_pit_all_points` over `known`: each vintage with the instant of the next one, or the first vintages only.
    */
   readonly vintages: (keys: Sql, revised: Sql, skips: Sql) => Sql
 }
@@ -58,7 +58,7 @@ export function vintageWords(revisable: readonly string[]): VintageWords {
     isRevised: (name: Sql): Sql | null => (any ? `list_contains(${list}, ${name})` : null),
     current: (row: string, at: Sql): Sql => ifAny(` AND (${row}.until IS NULL OR ${row}.until > ${at})`),
     lived: (row: string): Sql => ifAny(`\n  WHERE (${row}.until IS NULL OR ${row}.until > ${row}.available_at)`),
-    knownSql: any ? '_pit_w AS NOT MATERIALIZED' : '_pit_p AS MATERIALIZED',
+    knownSql: any ? '_pit_vintages AS NOT MATERIALIZED' : '_pit_all_points AS MATERIALIZED',
     observed: ifAny(', known.observed_at'),
     counted: (row: string, { skips, revised, last }: VintageSwitches): Sql =>
       `NOT ${skips} OR ${row}.v IS NOT NULL OR ${row}.o IS NOT NULL${ifAny(` OR (${revised} AND ${last})`)}`,
@@ -68,10 +68,10 @@ export function vintageWords(revisable: readonly string[]): VintageWords {
     vintages: (keys: Sql, revised: Sql, skips: Sql): Sql => {
       const order = `PARTITION BY ${keys}, w.t ORDER BY w.available_at, w.observed_at`
       return ifAny(`
-_pit_p AS MATERIALIZED (
-  SELECT w.*, CAST(NULL AS TIMESTAMPTZ) AS until FROM _pit_w AS w WHERE NOT ${revised}
+_pit_all_points AS MATERIALIZED (
+  SELECT w.*, CAST(NULL AS TIMESTAMPTZ) AS until FROM _pit_vintages AS w WHERE NOT ${revised}
   UNION ALL
-  SELECT w.*, CASE WHEN CAST(vintage AS VARCHAR) = 'last' THEN lead(w.available_at) OVER (${order}) END AS until FROM _pit_w AS w WHERE ${revised}
+  SELECT w.*, CASE WHEN CAST(vintage AS VARCHAR) = 'last' THEN lead(w.available_at) OVER (${order}) END AS until FROM _pit_vintages AS w WHERE ${revised}
   QUALIFY CASE WHEN CAST(vintage AS VARCHAR) = 'last' THEN NOT ${skips} OR w.v IS NOT NULL OR w.o IS NOT NULL
     ELSE row_number() OVER (${order}) = 1 END
 ),`)

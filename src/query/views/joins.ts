@@ -95,7 +95,7 @@ export function joinPlaceholders(sources: JoinSources): Readonly<Record<string, 
     expected: (k = '', lag = '', newest = '') => expectedSql(k, lag, newest, weekStart),
     back: (start = '', n = '') => backSql(start, n),
     fresh: (shift = '') => `(max_age IS NULL OR _pit_age${shift && ` - ${shift}`} <= ${microsSql('max_age')})
-      AND CASE WHEN ${beyondAsked} THEN _pit_o IS DISTINCT FROM '' ELSE true END`,
+      AND CASE WHEN ${beyondAsked} THEN _pit_point_o IS DISTINCT FROM '' ELSE true END`,
     its: (place = '') => inText(place),
     unresolved: () => beyondAsked,
     sought: (site = '', ...keys) => soughtSql(keys, earlierPlaces(site, sources, vintageTexts)),
@@ -209,8 +209,8 @@ function firstSql(x: Sql, interval: Sql, weekStart: Weekday): Sql {
 function lagClassSql(lag: Sql): Sql {
   const unit = `(${lengthSql('"interval"', micros)} // 48)`
   return (
-    `(SELECT CASE WHEN own.lag < ${unit} THEN least(own.lag, 1) ELSE own.lag - own.lag % ${unit} END FROM ` +
-    `(SELECT ${lag} AS lag) AS own)`
+    `(SELECT CASE WHEN bound.lag < ${unit} THEN least(bound.lag, 1) ELSE bound.lag - bound.lag % ${unit} END FROM ` +
+    `(SELECT ${lag} AS lag) AS bound)`
   )
 }
 
@@ -219,9 +219,9 @@ function backSql(start: Sql, n: Sql): Sql {
 }
 
 /**
- * Builds the tail of a join, as further CTEs. `_pit_n (_pit_i, KEYS, _pit_k, _pit_e, _pit_none)` holds what the look-up
- * of the expected start left open, and whether that lies before the first of all; `_pit_p (KEYS, t, available_at, v,
- * o)` the points, one a series and `t`, POINTS those of the intervals right before; `_pit_r (_pit_i, the KEYS but
+ * Builds the tail of a join, as further CTEs. `_pit_misses (_pit_id, KEYS, _pit_known_by, _pit_expected_t, _pit_before_first)` holds what the look-up
+ * of the expected start left open, and whether that lies before the first of all; `_pit_all_points (KEYS, t, available_at, v,
+ * o)` the points, one a series and `t`, POINTS those of the intervals right before; `_pit_found_points (_pit_id, the KEYS but
  * asset, t, available_at, v, o)` will hold the answers, no row if nothing was known.
  *
  * The newest known of the three intervals before the expected one is the answer, because nothing in between is known.
@@ -234,11 +234,11 @@ function missesSql(names: readonly string[], points: Sql, vintageTexts: VintageW
   const inBlock = wordsOf([...names, 'block'])
   // Out of a list, which counts as one row: else all points would be kept for the sake of many misses.
   const few = (cte: Sql, keys: readonly string[]): Sql =>
-    '(SELECT unnest(own, max_depth := 2) FROM (SELECT list(DISTINCT ' +
-    `{${keys.map((name) => `'${name}': n.${name}`).join(', ')}}) AS own FROM ${cte} AS n))`
+    '(SELECT unnest(keys, max_depth := 2) FROM (SELECT list(DISTINCT ' +
+    `{${keys.map((name) => `'${name}': n.${name}`).join(', ')}}) AS keys FROM ${cte} AS n))`
   // If the engine expected few rows, it would compare them with every point: a thousand absent ones make it expect
   // many.
-  const many = `SELECT ${inBlock.asked.map((name) => `n.${name}`).join(', ')} FROM _pit_tail AS n
+  const many = `SELECT ${inBlock.asked.map((name) => `n.${name}`).join(', ')} FROM _pit_tail_misses AS n
     UNION ALL SELECT ${inBlock.asked.map(() => 'NULL').join(', ')} FROM range(1000) AS r (r) WHERE CAST(r.r AS VARCHAR) = ''`
   const inNames = vintageTexts.mayLapse({ ...skipping, revised: 'p.revised' })
   const lapses = inNames !== null && names[0] === 'asset' ? inText('lapses') : inNames
@@ -250,41 +250,41 @@ function missesSql(names: readonly string[], points: Sql, vintageTexts: VintageW
           `
   UNION ALL SELECT ${row('l')}, ${values('l.best')} FROM (
     SELECT ${row('n')}, max({'t': p.t, 'available_at': p.available_at, 'v': p.v, 'o': p.o}) AS best
-    FROM _pit_rest AS n JOIN _pit_p AS p ON ${same('p', 'n')} AND p.available_at <= n._pit_k${vintageTexts.current('p', 'n._pit_k')}
+    FROM _pit_open_misses AS n JOIN _pit_all_points AS p ON ${same('p', 'n')} AND p.available_at <= n._pit_known_by${vintageTexts.current('p', 'n._pit_known_by')}
     WHERE ${lapses} GROUP BY ${row('n')}
   ) AS l`,
         ]
   const blocks =
     '(SELECT p.*, ' +
     `${names[0] === 'asset' ? inText('block') : `epoch_us(p.t) // (64 * ${lengthSql('"interval"', micros)})`} AS ` +
-    'block FROM _pit_p AS p)'
-  return `_pit_back AS MATERIALIZED (
+    'block FROM _pit_all_points AS p)'
+  return `_pit_near_hits AS MATERIALIZED (
   SELECT ${row('n')}, max({'t': p.t, 'available_at': p.available_at, 'v': p.v, 'o': p.o, 'minus': p.v = 0 AND signbit(p.v)}) AS best
-  FROM (SELECT n.*, ${names[0] === 'asset' ? inText('back') : backSql('n._pit_e', 'past.n')} AS start FROM _pit_n AS n, (VALUES (1), (2), (3)) AS past (n)) AS n
-  JOIN ${points} AS p ON ${same('p', 'n')} AND p.t = n.start AND p.available_at <= n._pit_k${vintageTexts.current('p', 'n._pit_k')}
+  FROM (SELECT n.*, ${names[0] === 'asset' ? inText('back') : backSql('n._pit_expected_t', 'past.n')} AS start FROM _pit_misses AS n, (VALUES (1), (2), (3)) AS past (n)) AS n
+  JOIN ${points} AS p ON ${same('p', 'n')} AND p.t = n.start AND p.available_at <= n._pit_known_by${vintageTexts.current('p', 'n._pit_known_by')}
   GROUP BY ${row('n')}
 ),
-_pit_rest AS MATERIALIZED (
-  SELECT n.* FROM _pit_n AS n ANTI JOIN _pit_back AS b ON ${sameRow('n', 'b')}
-  WHERE n._pit_none IS NOT TRUE AND n.asset IS NOT NULL AND n._pit_k IS NOT NULL
+_pit_open_misses AS MATERIALIZED (
+  SELECT n.* FROM _pit_misses AS n ANTI JOIN _pit_near_hits AS b ON ${sameRow('n', 'b')}
+  WHERE n._pit_before_first IS NOT TRUE AND n.asset IS NOT NULL AND n._pit_known_by IS NOT NULL
 ),
 _pit_blocks AS (
   SELECT ${list('p')}, p.block, min(p.available_at) AS available_at FROM ${blocks} AS p
-  SEMI JOIN ${few('_pit_rest', names)} AS n ON ${same('p', 'n')}${holding} GROUP BY ${list('p')}, p.block
+  SEMI JOIN ${few('_pit_open_misses', names)} AS n ON ${same('p', 'n')}${holding} GROUP BY ${list('p')}, p.block
 ),
-_pit_tail AS MATERIALIZED (
-  SELECT n.*, p.block FROM _pit_rest AS n ASOF JOIN (SELECT p.* FROM _pit_blocks AS p ${frontierSql(list('p'), 'p.block')}) AS p
-    ON ${same('p', 'n')} AND n._pit_k >= p.available_at
+_pit_tail_misses AS MATERIALIZED (
+  SELECT n.*, p.block FROM _pit_open_misses AS n ASOF JOIN (SELECT p.* FROM _pit_blocks AS p ${frontierSql(list('p'), 'p.block')}) AS p
+    ON ${same('p', 'n')} AND n._pit_known_by >= p.available_at
 ),
 _pit_frontier AS (
-  SELECT p.* FROM ${blocks} AS p SEMI JOIN ${few('_pit_tail', [...names, 'block'])} AS n ON ${inBlock.same('p', 'n')}${vintageTexts.lived('p')}
+  SELECT p.* FROM ${blocks} AS p SEMI JOIN ${few('_pit_tail_misses', [...names, 'block'])} AS n ON ${inBlock.same('p', 'n')}${vintageTexts.lived('p')}
   ${frontierSql(inBlock.list('p'), 'p.t')}
 ),
-_pit_r AS (
+_pit_found_points AS (
   SELECT ${row('b')}, b.best.t, b.best.available_at, CASE WHEN b.best.minus THEN CAST('-0.0' AS DOUBLE) ELSE b.best.v END AS v, b.best.o
-    FROM _pit_back AS b
+    FROM _pit_near_hits AS b
   UNION ALL SELECT ${row('n')}, ${values('p')} FROM (${many}) AS n ASOF JOIN _pit_frontier AS p
-    ON ${inBlock.same('p', 'n')} AND n._pit_k >= p.available_at${lapsed}
+    ON ${inBlock.same('p', 'n')} AND n._pit_known_by >= p.available_at${lapsed}
 )`
 }
 
@@ -296,19 +296,19 @@ function frontierSql(keys: Sql, t: Sql): Sql {
 }
 
 /**
- * Builds the newest point that was known at each decision (`asset`, `_pit_k`) over all points `_pit_p` of the macro's
+ * Builds the newest point that was known at each decision (`asset`, `_pit_known_by`) over all points `_pit_all_points` of the macro's
  * metric: the columns of the decision, t, o.
  */
 function newestKnownSql(decisions: Sql, path: Sql, vintageTexts: VintageWords): Sql {
-  const frontier = `(SELECT p.* FROM _pit_p AS p${vintageTexts.lived('p')} ${frontierSql('p.asset', 'p.t')})`
-  const found = `SELECT x.*, p.t, p.o FROM ${decisions} AS x ASOF JOIN ${frontier} AS p ON p.asset = x.asset AND x._pit_k >= p.available_at`
+  const frontier = `(SELECT p.* FROM _pit_all_points AS p${vintageTexts.lived('p')} ${frontierSql('p.asset', 'p.t')})`
+  const found = `SELECT x.*, p.t, p.o FROM ${decisions} AS x ASOF JOIN ${frontier} AS p ON p.asset = x.asset AND x._pit_known_by >= p.available_at`
   const lapses = vintageTexts.mayLapse({ ...skipping, revised: vintageTexts.isRevised(path) ?? 'false' })
   if (lapses === null) return found
   return `${found} WHERE NOT ${lapses}
     UNION ALL
-    SELECT x._pit_i, x.asset, x._pit_k, x.best.t, x.best.o FROM (
+    SELECT x._pit_id, x.asset, x._pit_known_by, x.best.t, x.best.o FROM (
       SELECT x.*, max({'t': p.t, 'o': p.o}) AS best FROM ${decisions} AS x
-      JOIN _pit_p AS p ON p.asset = x.asset AND p.available_at <= x._pit_k${vintageTexts.current('p', 'x._pit_k')}
+      JOIN _pit_all_points AS p ON p.asset = x.asset AND p.available_at <= x._pit_known_by${vintageTexts.current('p', 'x._pit_known_by')}
       WHERE ${lapses} GROUP BY ALL
     ) AS x`
 }
@@ -322,10 +322,10 @@ function wordsOf(names: readonly string[]) {
   return {
     list: each(names),
     same: equal(names),
-    row: each(['_pit_i', ...more]),
-    sameRow: equal(['_pit_i', ...more]),
+    row: each(['_pit_id', ...more]),
+    sameRow: equal(['_pit_id', ...more]),
     values: each(['t', 'available_at', 'v', 'o']),
-    asked: ['_pit_i', ...names, '_pit_k'],
+    asked: ['_pit_id', ...names, '_pit_known_by'],
   }
 }
 

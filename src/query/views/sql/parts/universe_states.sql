@@ -39,7 +39,8 @@ _pit_contracts AS (
 _pit_steps AS (
   SELECT id, "at" AS version, "at" AS step FROM _pit_products
   UNION
-  SELECT p.id, p."at", unnest([c."at", c.until]) AS step FROM _pit_products AS p JOIN _pit_contracts AS c ON c.product_id = p.id
+  SELECT p.id, p."at", unnest([c."at", c.until]) AS step
+  FROM _pit_products AS p JOIN _pit_contracts AS c ON c.product_id = p.id
   UNION
   SELECT p.id, p."at", unnest([i."at", i.until]) FROM _pit_products AS p JOIN _pit_issuers AS i ON i.id = p.issuer_id
   UNION
@@ -58,7 +59,8 @@ _pit_product_contracts AS (
   GROUP BY s.id, s.since
 ),
 _pit_states AS (
-  SELECT s.id AS product_id, s.name, s.symbol, s.isin, s.status, s.issuer_id, i.name AS issuer_name, i.status AS issuer_status,
+  SELECT s.id AS product_id, s.name, s.symbol, s.isin, s.status, s.issuer_id, i.name AS issuer_name,
+    i.status AS issuer_status,
     i.jurisdiction, s.asset_id, a.name AS asset_name, a.asset_class, a.ticker,
     coalesce(c.deployments, CAST([] AS STRUCT(id VARCHAR, chain_id VARCHAR, address VARCHAR, status VARCHAR,
       verification_status VARCHAR)[])) AS deployments,
