@@ -249,7 +249,9 @@ test('neighbours that are read in different ways stand in the order of their ser
     const { bodies: results } = await convert(made.engine, task)
     expect(results.every(({ state, added }) => state === 'ok' && added === 2)).toBe(true)
     const rows = await made.stored(task.out)
-    const order = rows.map(({ asset, t }) => JSON.stringify([asset, t]))
+    const order = rows.map(({ asset, t }) =>
+      JSON.stringify([asset, t], (_, cell: unknown) => (typeof cell === 'bigint' ? String(cell) : cell)),
+    )
     expect(order).toEqual(order.toSorted())
     const stored = Array.from({ length: count }, (_, i) => kinds[i % kinds.length]?.stored)
     expect(rows.map(({ v, o, extra }) => [v, o, extra])).toEqual(stored.flatMap((row) => [row, row]))

@@ -32,7 +32,10 @@ export async function appendDoubles(
 
 /** Packs blocks into chunks; each chunk is valid until the next one is requested. */
 async function* chunksOf(width: number, blocks: Iterable<DoubleRows>): AsyncGenerator<DuckDBDataChunk> {
-  const chunk = DuckDBDataChunk.create(Array.from({ length: width }, () => DOUBLE), chunkRows)
+  const chunk = DuckDBDataChunk.create(
+    Array.from({ length: width }, () => DOUBLE),
+    chunkRows,
+  )
   const vectors = Array.from({ length: width }, (_, i) => new ColumnVector(chunk.getColumnVector(i)))
   let filled = 0
   for (const { rows, columns } of blocks)
