@@ -7,10 +7,16 @@ import { quote } from '../../src/lake/store/engine.ts'
 import { intervals } from '../../src/base/time.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
+/** A metric whose values contain no number. */
+const texts = 'indicators/cost_basis_distribution_heatmap_pit'
+
 let root = ''
 let remove = async (): Promise<void> => undefined
 beforeAll(async () => {
-  ;({ root, remove } = await threeDays((day) => [point(plain, day, { v: day })]))
+  ;({ root, remove } = await threeDays((day) => [
+    point(plain, day, { v: day }),
+    point(texts, day, { o: '{"sector":"tech"}' }),
+  ]))
 })
 afterAll(async () => await remove())
 
@@ -43,6 +49,8 @@ const questions: readonly (readonly [question: object, told: Told | undefined])[
   [metric(`${plain}#/a`), { code: 'plain-numbers', figures: { component: '/a' } }],
   [metric(nested), { code: 'whole-object', there: [`${nested}#/a/b`] }],
   [metric(nested, { component: '/a/c' }), { code: 'no-component', near: ['/a/b'] }],
+  [metric(nested, { component: '/c' }), undefined],
+  [metric(texts, { component: '/sector' }), undefined],
   [metric('price_usd', { defaults: false }), { code: 'price-view' }],
   [
     metric(plain, { last: '2024-03-01T00:00:00Z' }),

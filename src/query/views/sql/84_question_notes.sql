@@ -47,12 +47,23 @@ _pit_series AS MATERIALIZED (
   FROM {{points_and_vintages}}
   GROUP BY ALL
 ),
+_pit_last_points AS MATERIALIZED (
+  SELECT p.* FROM _pit_points AS p
+  JOIN _pit_series AS h
+    ON h.metric = p.metric AND h.asset = p.asset AND h."interval" = p."interval" AND h.last_t = p.t
+),
 _pit_components AS MATERIALIZED (
-  SELECT DISTINCT metric, asset, component
-  FROM ({{components_of (
-    SELECT p.* FROM _pit_points AS p
-    JOIN _pit_series AS h
-      ON h.metric = p.metric AND h.asset = p.asset AND h."interval" = p."interval" AND h.last_t = p.t)}})
+  SELECT DISTINCT metric, asset, component FROM ({{components_of (FROM _pit_last_points)}})
+),
+-- Metrics whose values are objects or lists; without a number in them they have no component.
+_pit_object_metrics AS (
+  SELECT DISTINCT metric FROM _pit_last_points WHERE o IS NOT NULL
+),
+-- Queried metrics whose pointer selects something in a value, such as a text, which is no component.
+_pit_selected AS (
+  SELECT DISTINCT a.n FROM _pit_metrics AS a JOIN _pit_last_points AS p ON p.metric = a.path
+  WHERE starts_with(a.pointer, '/') AND json_exists(p.o, a.pointer)
+    AND (len(a.asset) = 0 OR list_contains(a.asset, p.asset))
 ),
 -- The components of each queried metric: those of all assets, and those of the queried assets.
 _pit_parts AS (
@@ -136,6 +147,7 @@ _pit_mismatches AS (
 _pit_checks AS (
   SELECT a.*, k.metric IS NOT NULL OR a.path = '*' AS is_known, t.* EXCLUDE (n), t.n IS NOT NULL AS is_stored,
     coalesce(p.parts, []) AS parts, coalesce(p.asset_parts, []) AS asset_parts, u.mismatch,
+    s.n IS NOT NULL AS selects_value, o.metric IS NOT NULL AS has_objects,
     CASE u.mismatch.dimension
       WHEN 'interval' THEN a."interval"[1]
       WHEN 'currency' THEN w.currency[1]
@@ -156,6 +168,8 @@ _pit_checks AS (
   LEFT JOIN _pit_known AS k ON k.metric = a.path
   LEFT JOIN _pit_stored_values AS t ON t.n = a.n
   LEFT JOIN _pit_mismatches AS u ON u.n = a.n
+  LEFT JOIN _pit_selected AS s ON s.n = a.n
+  LEFT JOIN _pit_object_metrics AS o ON o.metric = a.path
   LEFT JOIN _pit_parts AS p ON p.n = a.n AND (a.everywhere OR len(a.asset) > 0) AND a.path <> 'price_usd'
 ),
 _pit_start AS (
@@ -209,8 +223,11 @@ _pit_codes AS (
         THEN {{before_first_code l.path}}
       WHEN l.times OR l.since > l.last_t OR l.until <= l.first_t THEN 'held-between'
       WHEN l.everywhere AND len(l.parts) = 0
-        THEN CASE WHEN l.pointer IS NOT NULL AND l.path <> 'price_usd' THEN 'plain-numbers' END
+        THEN CASE
+          WHEN l.pointer IS NOT NULL AND l.path <> 'price_usd' AND NOT l.has_objects
+          THEN 'plain-numbers' END
       WHEN l.everywhere AND l.pointer IS NULL THEN 'whole-object'
+      WHEN l.selects_value THEN NULL
       WHEN len(l.parts) > 0 AND NOT list_contains(l.parts, l.pointer) THEN 'no-component'
       WHEN len(l.asset_parts) > 0 AND NOT list_contains(l.asset_parts, l.pointer) THEN 'no-asset-component' END AS code,
     CASE code
