@@ -140,6 +140,21 @@ def test_without_the_command_line(own, monkeypatch, fails):
             lake.stamp("SELECT nope FROM points", out)
 
 
+def test_when_finds_the_time_from_whose_knowledge_a_frame_comes(own):
+    query = f"WITH d AS (SELECT 'BTC' AS asset, ts FROM calendar('2024-03-02', '2024-03-06', '1 day')) SELECT ts, asset, v AS supply FROM pit_join('d', '{SUPPLY}', '24h') ORDER BY ts"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pitlake.open(own, as_of="2024-03-03T12:00:00") as then:
+            frame = then.sql(query).df()
+    with pitlake.open(own) as lake:
+        dated = lake.when(frame, metrics={"supply": SUPPLY})
+        assert dated and dated.as_of[0].start <= "2024-03-03T12:00:00" < dated.as_of[0].end
+        assert lake.when(frame, claimed="2024-03-03T12:00:00", metrics={"supply": SUPPLY}).verdict == "dated"
+        frame.loc[0, "supply"] = 12345.5
+        changed = lake.when(frame, metrics={"supply": SUPPLY})
+        assert not changed and changed.as_of == [] and changed.contradiction["first"][0]["value"] == 12345.5
+
+
 def turned(file, how):
     """Writes to a file, and sets its times back."""
     facts = file.stat()
