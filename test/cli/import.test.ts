@@ -242,6 +242,20 @@ test('sources of a catalogue are imported by name; a file of unclear meaning end
   })
 })
 
+test('L4: rows that are imported again make no version, whatever was imported in between', async () => {
+  await withDesk(async (desk) => {
+    const file = await written(desk, 'csv', good)
+    const versions: unknown[] = []
+    for (const name of ['nav', 'macro', 'nav', 'macro']) {
+      const { code, out, message } = await desk.take([file, '--as', name, '--interval', '24h', '--json'])
+      expect(code, message).toBe(0)
+      versions.push((JSON.parse(out) as { readonly version: unknown }).version)
+    }
+    const [, second] = versions
+    expect(versions.slice(2)).toEqual([second, second])
+  })
+})
+
 test('verify compares user data with the imported files that still exist', async () => {
   await withDesk(async (desk) => {
     const file = desk.put('p.csv', 'asset,t,value\nBTC,2024-03-01,1\nBTC,2024-03-02,2\n')

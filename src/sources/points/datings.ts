@@ -78,8 +78,12 @@ function pairs(parts: readonly EarlierDating[]): string {
   return parts.map(({ metric, interval }) => `(${quote(metric)}, ${quote(interval)})`).join(', ')
 }
 
-/** Returns the availability rules of a catalogue in the form of the journal. */
+/**
+ * Returns the availability rules of a catalogue in the form of the journal. They are sorted by path: the order of the
+ * endpoints is no rule, and must not change the digest.
+ */
 export function rulesOf({ endpoints }: Catalogue): Rules {
-  const text = JSON.stringify(Object.fromEntries([...endpoints].map(([path, { rules }]) => [path, rules])))
+  const sorted = [...endpoints].toSorted(([one], [other]) => (one < other ? -1 : 1))
+  const text = JSON.stringify(Object.fromEntries(sorted.map(([path, { rules }]) => [path, rules])))
   return { digest: sha256(text), rules: JSON.parse(text) as Json }
 }
