@@ -3,43 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openLake } from '../../src/index.ts'
-import { revisableKey } from '../../src/lake/ledger/draft.ts'
 import type { DatedTable } from '../../src/trust/dating/dating.ts'
 import { pitlake } from '../helpers/command.ts'
 import { listening } from '../helpers/listening.ts'
 import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
-import type { PointRow } from '../helpers/lakes/lake-recipe.ts'
+import { firstRates, revisedDays, revisedMetrics, revisedPaths } from '../helpers/lakes/revised-metrics.ts'
 
-const rate = 'indicators/sopr_adjusted_pit'
-const blocks = 'blockchain/block_count_pit'
-const days = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04']
-const place = { interval: '24h', currency: null, exchange: null, network: null } as const
-
-/** The value of a day, known a day and ten minutes later. */
-function point(metric: string, asset: string, day: number, v: number, known?: string): PointRow {
-  const available_at = known ?? `2024-01-0${day + 1}T00:10:00Z`
-  return { ...place, metric, asset, t: `${days[day - 1] ?? ''}T00:00:00Z`, available_at, v }
-}
-
-const values = [1.234_567, 2.345_678, 3.456_789, 4.567_891]
-const first = values.flatMap((v, n) => [
-  point(rate, 'BTC', n + 1, v),
-  point(rate, 'ETH', n + 1, v + 10),
-  point(blocks, 'BTC', n + 1, 100 + n),
-])
-/** Both metrics are revised, each at a time of its own. */
-const second = [
-  point(rate, 'BTC', 1, 9.876_543, '2024-02-01T00:00:00Z'),
-  point(blocks, 'BTC', 1, 777, '2024-03-01T00:00:00Z'),
-]
-
-const { home, root } = lakeOfFile({
-  name: 'when-command',
-  commits: [
-    { at: '2024-01-10T00:00:00Z', points: first, state: { [revisableKey]: [rate, blocks] } },
-    { at: '2024-04-01T00:00:00Z', points: second, state: { [revisableKey]: [rate, blocks], step: '2' } },
-  ],
-})
+const { home, root } = lakeOfFile(revisedMetrics)
+const { rate, blocks } = revisedPaths
 
 async function date(lines: readonly string[], ...options: readonly string[]) {
   writeFileSync(join(home, 'table.csv'), `${lines.join('\n')}\n`)
@@ -50,7 +21,7 @@ async function dated(lines: readonly string[], ...options: readonly string[]): P
   return JSON.parse((await date(lines, ...options, '--json')).out) as DatedTable
 }
 
-const january = `${days[3]}T00:00:00Z`
+const january = `${revisedDays[3]}T00:00:00Z`
 const early = ['asset,t,sopr_adjusted_pit,block_count_pit', `BTC,2024-01-01,1.23,100`, `BTC,2024-01-02,2.35,101`]
 
 describe('pitlake when', () => {
@@ -104,21 +75,21 @@ describe('pitlake when', () => {
   })
 
   test('decisions get what was known by then: a panel is dated by its last value', async () => {
-    const panel = [`ts,asset,${rate}`, `${january},BTC,${values[1]}`, `${january},ETH,12.345678`]
+    const panel = [`ts,asset,${rate}`, `${january},BTC,${firstRates[1]}`, `${january},ETH,12.345678`]
     const table = await dated(panel)
     expect(table).toMatchObject({ verdict: 'dated', kind: 'panel', mapping: { time: 'ts', asset: 'asset' } })
     expect(table.as_of).toEqual([{ from: '2024-01-03T00:10:00.000000Z', until: null }])
   })
 
   test('a time column of any name is tried both ways, and the better one is reported', async () => {
-    const rows = ['asset,date,sopr_adjusted_pit', ...days.map((t, n) => `ETH,${t},${(values[n] ?? 0) + 10}`)]
+    const rows = ['asset,date,sopr_adjusted_pit', ...revisedDays.map((t, n) => `ETH,${t},${(firstRates[n] ?? 0) + 10}`)]
     expect(await dated(rows)).toMatchObject({ verdict: 'dated', kind: 'points' })
-    const decisions = ['asset,date,sopr_adjusted_pit', `ETH,${days[2]}T12:00:00Z,12.345678`]
+    const decisions = ['asset,date,sopr_adjusted_pit', `ETH,${revisedDays[2]}T12:00:00Z,12.345678`]
     expect(await dated(decisions)).toMatchObject({ verdict: 'dated', kind: 'panel' })
   })
 
   test('a column with an unknown name is found by its values', async () => {
-    const rows = ['ticker,period_start,feature,note', ...values.map((v, n) => `ETH,${days[n]},${v + 10},x`)]
+    const rows = ['ticker,period_start,feature,note', ...firstRates.map((v, n) => `ETH,${revisedDays[n]},${v + 10},x`)]
     const table = await dated(rows)
     expect(table).toMatchObject({ verdict: 'dated', mapping: { asset: 'ticker', time: 'period_start' } })
     expect(table.columns).toMatchObject([{ column: 'feature', metric: rate, by: 'values' }])

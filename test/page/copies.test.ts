@@ -1,6 +1,6 @@
 // @module-tag full
 import { spawn } from 'node:child_process'
-import { readFileSync, symlinkSync } from 'node:fs'
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page as Tab } from 'playwright-core'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
@@ -47,7 +47,14 @@ afterAll(async () => {
 
 /** Runs a program in the folder around a lake; what it prints. */
 async function run(lake: string, command: string, argv: readonly string[], input = ''): Promise<string> {
-  const env = { ...process.env, ...compiled, PYTHONPATH: packages, PYTHONDONTWRITEBYTECODE: '1' }
+  const launched = `${process.execPath} ${program}`
+  const env = {
+    ...process.env,
+    ...compiled,
+    PYTHONPATH: packages,
+    PYTHONDONTWRITEBYTECODE: '1',
+    PITLAKE_COMMAND: launched,
+  }
   const child = spawn(command, argv, { cwd: join(lake, '..'), env })
   child.stdin.end(input)
   let [out, complaints] = ['', '']
@@ -218,6 +225,28 @@ SQL
   })
 })
 
+test('copied texts of a dated table find the times that are shown', async () => {
+  const folder = join(fetchedLake, '..')
+  writeFileSync(join(folder, "a table's.csv"), 'asset,t,one\nBTC,2024-01-05,2004\nBTC,2024-01-06,2005\n')
+  await drawn(tab, door('fetched'), { view: 'when' })
+  await tab.locator('main input[type=file]').setInputFiles(join(folder, "a table's.csv"))
+  await tab.locator('#dated h2', { hasText: "a table's.csv" }).waitFor()
+  await tab.getByLabel('claimed as_of', { exact: true }).fill('2024-02-01')
+  await tab.keyboard.press('Enter')
+  await tab.locator('dd[data-fact="as you said"]').waitFor()
+  expect(await tab.locator('dd[data-fact=as_of]').textContent()).toBe('from 2024-01-07 00:10Z on')
+  const text = async (name: string): Promise<string> =>
+    (await tab.locator(`pre[data-about="the question"][data-way="${name}"]`).textContent()) ?? ''
+  const shell = `pitlake() { '${process.execPath}' '${program}' "$@"; }\n`
+  const found = [
+    await run(fetchedLake, 'bash', ['-c', `${shell}${await text('Command line')} --json`]),
+    await run(fetchedLake, python, ['-'], `import json\n${await text('Python')}\nprint(json.dumps(dating.facts))\n`),
+  ]
+  const [one, other] = found.map((answer) => JSON.parse(answer) as { as_of: unknown; verdict: string })
+  expect(one).toEqual(other)
+  expect(one).toMatchObject({ verdict: 'dated', as_of: [{ from: '2024-01-07T00:10:00.000000Z', until: null }] })
+})
+
 describe('a button', () => {
   test('copies its text, and says so', async () => {
     await browser!.context.grantPermissions(['clipboard-read', 'clipboard-write'])
@@ -233,7 +262,7 @@ describe('a button', () => {
   })
 
   test('is known by a name, as is each control of each view', async () => {
-    for (const view of ['', 'universe', 'versions', 'sql', 'panel', 'coverage']) {
+    for (const view of ['', 'universe', 'versions', 'sql', 'panel', 'coverage', 'when']) {
       await drawn(tab, door('fetched'), { view, ...(view === 'sql' && { sql: 'SELECT 1 AS a, now() AS ts' }) })
       const nameless = await tab.evaluate(() => {
         const controls = [...document.querySelectorAll<HTMLElement>('button, input, select, textarea, [tabindex="0"]')]

@@ -145,7 +145,8 @@ describe('behind a wall', () => {
       ]
       expectLines(picture, { known, later })
     }
-    for (const view of ['universe', 'versions', 'sql', 'panel', 'coverage']) await drawn(own, door('walled'), { view })
+    for (const view of ['universe', 'versions', 'sql', 'panel', 'coverage', 'when'])
+      await drawn(own, door('walled'), { view })
     expect(refused).toEqual([])
     expect(told.length).toBeGreaterThan(10)
     expect(Math.max(...told.flatMap(instantsIn))).toBeLessThanOrEqual(Date.parse(wall))

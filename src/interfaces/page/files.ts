@@ -3,6 +3,7 @@ import { basename, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { namesIn } from '../../lake/store/disk.ts'
 import { readBytes } from '../../lake/store/files.ts'
+import { longestQuestion } from '../server/bounds.ts'
 
 /** File of the page: its name in the page's requests, and its bytes. */
 interface PageFile {
@@ -47,12 +48,20 @@ export async function pageFiles(): Promise<readonly PageFile[]> {
   )
 }
 
+/** Marks the root element of `index.html` with an attribute, which the modules of the page read. */
+export function markRoot(bytes: Uint8Array, attribute: string): Uint8Array {
+  return new TextEncoder().encode(
+    new TextDecoder().decode(bytes).replace('<html lang="en">', `<html lang="en" ${attribute}>`),
+  )
+}
+
 /**
  * Builds the answers at the paths of the page, `/` and those next to it. They contain no data; a browser keeps its copy
  * for as long as that has the digest of the file here.
  */
 export async function pageShows() {
-  const shows = (await pageFiles()).map(({ name, type, bytes }) => {
+  const shows = (await pageFiles()).map(({ name, type, bytes: written }) => {
+    const bytes = name === 'index.html' ? markRoot(written, `data-longest-request="${longestQuestion}"`) : written
     const etag = `"${createHash('sha256').update(bytes).digest('base64url')}"`
     const headers = { etag, 'cache-control': 'no-cache', 'content-security-policy': policy }
     const show = async (question: Asked) =>

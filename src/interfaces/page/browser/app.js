@@ -10,13 +10,16 @@ import * as versions from './versions.js'
 import * as sql from './sql.js'
 import * as panel from './builder.js'
 import * as coverage from './coverage.js'
+import * as when from './when.js'
 
 /** What a folder cannot show, since nobody answers there. */
 const elsewhere = (title) => ({ title, draw: async (main) =>
   main.replaceChildren(quiet(`${title}: files cannot run queries. Start pitlake serve --listen 127.0.0.1:8460 instead.`)) })
 const engine = { versions, sql, panel }
 const without = Object.fromEntries(Object.entries(engine).map(([name, { title }]) => [name, elsewhere(title)]))
-const views = { chart, universe, ...(recorded === null ? engine : without), coverage }
+/** No file is compared with a folder, so that it has no such view. */
+const dating = recorded === null ? { when } : {}
+const views = { chart, universe, ...(recorded === null ? engine : without), coverage, ...dating }
 const shown = () => views[state.view] ?? chart
 
 /** Does what may fail, and tells why. */
@@ -181,6 +184,7 @@ function listen() {
     const view = Object.keys(views)[Number(event.key) - 1]
     if (view !== undefined) change({ view })
   })
+  if (recorded === null) when.acceptDrops()
   let width = innerWidth
   addEventListener('resize', () => {
     if (innerWidth !== width) void draw(true)

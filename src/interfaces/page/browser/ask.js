@@ -83,6 +83,12 @@ export async function post(path, body, signal = work.signal) {
   return Object.assign(lake, { version, synthetic: answer.headers.get('pitlake-synthetic') === 'true' }) && answer
 }
 
+/** The bytes of a chosen file in base64. */
+export async function base64(file) {
+  const bytes = new Uint8Array(await file.arrayBuffer())
+  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))
+}
+
 function askToken() {
   const token = prompt('PITLAKE_TOKEN of this server')
   if (!token) return false

@@ -68,10 +68,14 @@ export function way(name, text, about) {
 /** What is open stays open while the view is drawn anew. */
 const open = new Set()
 
-/** A query as the three texts, which open on demand. */
-export function ways(query, about, { ofLedger = false } = {}) {
+/** Texts by their names, which open on demand. */
+export function folded(texts, about, names) {
   const turn = ({ target }) => (target.open ? open.add(about) : open.delete(about))
-  const texts = Object.entries(spelt(query, ofLedger)).map(([name, text]) => way(name, text, about))
   return html`<details class="ways" open=${open.has(about)} @toggle=${turn}>
-    <summary>Copy ${about} as Python, SQL or a command line</summary>${texts}</details>`
+    <summary>Copy ${about} as ${names}</summary>
+    ${Object.entries(texts).map(([name, text]) => way(name, text, about))}</details>`
 }
+
+/** A query as the three texts. */
+export const ways = (query, about, { ofLedger = false } = {}) =>
+  folded(spelt(query, ofLedger), about, 'Python, SQL or a command line')

@@ -1,6 +1,6 @@
 /** What one commit of the lake changed against another, and what brought it. */
 
-import { beside, post, rows, trouble, wall } from './ask.js'
+import { base64, beside, post, rows, trouble, wall } from './ask.js'
 import { ways } from './copies.js'
 import { field, figure, form, html, moment, quiet, section, select, table } from './dom.js'
 import { quote } from './questions.js'
@@ -56,8 +56,7 @@ function explaining() {
   const story = html`<div id="story" aria-live="polite"></div>`
   const choose = async ({ target: { files: [file] } }) => {
     story.replaceChildren(quiet('Looking for the commit …'))
-    const bytes = new Uint8Array(await file.arrayBuffer())
-    const result = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))
+    const result = await base64(file)
     const told = async (answer) => story.replaceChildren(...storyOf(await answer.json()))
     await post('explain', { result }).then(told).catch(trouble)
   }
