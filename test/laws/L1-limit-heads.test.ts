@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { pageFiles } from '../../src/interfaces/page/files.ts'
+import { markRoot, pageFiles } from '../../src/interfaces/page/files.ts'
+import { longestQuestion } from '../../src/interfaces/server/bounds.ts'
 import { pathNames } from '../../src/interfaces/server/paths.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { Agent } from '../helpers/agent.ts'
@@ -137,10 +138,11 @@ test.each(where)('%s: every tool answers without a timestamp, version or digest 
     }
 })
 
-test('the page of a server with a limit is the files of the program, which hold no data', async () => {
+test('the page of a server with a limit is the files of the program with the longest request, and holds no data', async () => {
   for (const { name, bytes } of await pageFiles()) {
     const answer = await fetch(`${servers.get('between the commits')?.url}/${name === 'index.html' ? '' : name}`)
-    expect(Buffer.from(await answer.arrayBuffer()).equals(bytes), name).toBe(true)
+    const expected = name === 'index.html' ? markRoot(bytes, `data-longest-request="${longestQuestion}"`) : bytes
+    expect(Buffer.from(await answer.arrayBuffer()).equals(expected), name).toBe(true)
   }
 })
 

@@ -1,4 +1,4 @@
-import { pageFiles } from './files.ts'
+import { markRoot, pageFiles } from './files.ts'
 
 type Rows = readonly Readonly<Record<string, unknown>>[]
 type Ask = (sql: string, asOf: string) => Promise<Rows>
@@ -61,7 +61,7 @@ export async function recordPage(input: RecordInput): Promise<{ readonly files: 
   const questions = (await import(url)) as Questions
   const text = new TextDecoder()
   for (const { name, bytes } of await pageFiles())
-    await put(name, text.decode(bytes).replace('<html lang="en">', '<html lang="en" data-recorded>'))
+    await put(name, text.decode(name === 'index.html' ? markRoot(bytes, 'data-recorded') : bytes))
   const reportedMetrics = new Set<string>()
   const keep: Keep = async (sql, asOf, answer) => {
     const name = questions.nameOf(sql, asOf)
