@@ -153,7 +153,7 @@ SELECT ts, product_id, name, symbol, status, issuer_id FROM pit_universe('d', tr
   },
 ]
 
-const cases = rounds('PITLAKE_WHEN', 8, 200)
+const cases = rounds('PITLAKE_WHEN', 8, 80)
 
 /** Rounds a number as programs do when they write one. */
 type Round = (value: number) => number
