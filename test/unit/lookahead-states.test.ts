@@ -292,8 +292,9 @@ describe('holes', () => {
 
   test('views without proof_hidden report that nothing can be hidden', async () => {
     expect(await seesWorlds(session)).toEqual({ hidden: true, changed: false })
-    await session.run('CREATE OR REPLACE VIEW points AS FROM stored')
-    expect(await seesWorlds(session)).toEqual({ hidden: false, changed: false })
+    using other = await Engine.open()
+    await other.run('CREATE VIEW points AS SELECT 1 AS v')
+    expect(await seesWorlds(other)).toEqual({ hidden: false, changed: false })
   })
 
   test('an honest query moves behind each hole for as long as it remembers, and nowhere else', async () => {
