@@ -157,7 +157,7 @@ describe('a question whose time is over', () => {
       pass(2000)
       expect(await deaf).toBe(tooLong)
     }
-    expect(await unlucky).toBe("the query was begun 5 times, and each time another's ended the process; ask again")
+    expect(await unlucky).toBe("the query was begun 5 times, and each time another's ended the process; send it again")
     await now()
     expect(actors).toHaveLength(6)
   })
