@@ -112,7 +112,7 @@ test('a run that is stopped while bodies drip commits the complete ones and list
   expect((await pitlake('fetch --data lake --until 2024-04-29')).code).toBe(0)
   expect((await states()).filter((row) => row.endsWith('not requested'))).toEqual([])
   const after = await pitlake('status --data lake --check')
-  expect(after.out).not.toMatch(/did not ask/)
+  expect(after.out).not.toMatch(/did not request/)
 })
 
 test('the plan of a killed run is shown, a bare fetch requests it, and the same command ends like an undisturbed one', async () => {
@@ -121,7 +121,7 @@ test('the plan of a killed run is shown, a bare fetch requests it, and the same 
   const { child, ended } = begun(fetchOf('ETH,LTC'))
   await until(() => seen.includes('LTC'), 'the second one was asked')
   // While it is at work nobody knows what it leaves over.
-  expect((await pitlake('status --data lake --check')).out).not.toMatch(/did not ask/)
+  expect((await pitlake('status --data lake --check')).out).not.toMatch(/did not request/)
   child.kill('SIGKILL')
   await ended
   dripping = new Set()
@@ -141,7 +141,7 @@ test('the plan of a killed run is shown, a bare fetch requests it, and the same 
     'LTC 0..115 not requested',
   ])
   expect((await pitlake(fetchOf('ETH,LTC').join(' '))).code).toBe(0)
-  expect((await pitlake('status --data lake --check')).out).not.toMatch(/did not ask/)
+  expect((await pitlake('status --data lake --check')).out).not.toMatch(/did not request/)
   expect((await pitlake(fetchOf('BTC,ETH,LTC,ADA', 'other').join(' '))).code).toBe(0)
   expect(await storedPoints(join(root, 'lake'))).toEqual(await storedPoints(join(root, 'other')))
   expect((await states()).every((row) => row.endsWith(' 0..115 covered'))).toBe(true)
