@@ -65,7 +65,8 @@ async function recordCast(): Promise<string> {
 function playCast(cast: string): readonly Line[] {
   const [header = '{}', ...sentLines] = cast.trimEnd().split('\n')
   const { idle_time_limit: longest = Infinity } = JSON.parse(header) as { idle_time_limit?: number }
-  let [recorded, played] = [0, 0]
+  let recorded = 0
+  let played = 0
   const events = sentLines.map((line): CastEvent => {
     const [at, kind, sent] = JSON.parse(line) as CastEvent
     played += Math.min(longest, at - recorded)
@@ -103,7 +104,9 @@ function wrapped(text: string): string[] {
   return Array.from({ length: count }, (_, n) => text.slice(n * columns, (n + 1) * columns))
 }
 
-const [letter, leading, margin] = [8, 20, 16]
+const letter = 8
+const leading = 20
+const margin = 16
 const signs: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
 const escaped = (text: string): string => text.replaceAll(/[&<>]/g, (sign) => signs[sign] ?? sign)
 

@@ -615,19 +615,19 @@ async function sweep(
   const texts = tries.map(({ text }) => text)
   const recorded = await (await libraryOf(seat)).preregisterFor(callerOf(seat, run.signal), texts)
   const measured: SweepTry[] = []
-  for (const one of tries) measured.push({ ...one, returns: await returnsOf(seat, one, returns, run) })
+  for (const attempt of tries) measured.push({ ...attempt, returns: await returnsOf(seat, attempt, returns, run) })
   seat.notes = []
   return await ask(seat, { sql: sweepSql(sweepRows(measured, recorded, periods)), generated: true }, run)
 }
 
 /** Reads the returns of one try, in a session of its own: scripts may make tables of the same name. */
-async function returnsOf(seat: Seat, one: Omit<SweepTry, 'returns'>, name: string, run: RunDeps) {
+async function returnsOf(seat: Seat, attempt: Omit<SweepTry, 'returns'>, name: string, run: RunDeps) {
   try {
     using engine = await seat.engine.session()
     await setVariables(engine, seat.options)
-    return returnsIn(await ask({ ...seat, engine }, { sql: one.text }, run), name)
+    return returnsIn(await ask({ ...seat, engine }, { sql: attempt.text }, run), name)
   } catch (error) {
-    throw error instanceof LakeError ? sweepFailure(one.parameters, error) : error
+    throw error instanceof LakeError ? sweepFailure(attempt.parameters, error) : error
   }
 }
 

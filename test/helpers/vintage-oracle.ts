@@ -58,7 +58,8 @@ export async function decide(
   decisions: readonly (readonly [string | null, number | null])[],
 ): Promise<void> {
   const text = (values: readonly (string | number | null)[]) => quote(values.map((value) => value ?? '').join(','))
-  const [assets, instants] = [decisions.map(([asset]) => asset), decisions.map(([, ts]) => ts)].map(text)
+  const assets = text(decisions.map(([asset]) => asset))
+  const instants = text(decisions.map(([, ts]) => ts))
   await engine.run(`CREATE OR REPLACE TEMP TABLE d AS
     SELECT CAST(id AS INTEGER) AS id, nullif(asset, '') AS asset, make_timestamptz(CAST(nullif(us, '') AS BIGINT)) AS ts
     FROM (SELECT unnest(string_split(${assets}, ',')) AS asset, unnest(string_split(${instants}, ',')) AS us, unnest(range(${decisions.length})) AS id)`)

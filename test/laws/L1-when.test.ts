@@ -197,7 +197,8 @@ function answersAll(
     const other = byKey.get(keyOf(row, table.keys))
     if (other === undefined) return false
     return [...table.numbers, ...table.texts].every((column) => {
-      const [cell, answer] = [row[column] ?? null, other[column] ?? null]
+      const cell = row[column] ?? null
+      const answer = other[column] ?? null
       if (typeof cell !== 'number' || typeof answer !== 'number') return cell === answer
       return Math.abs(cell - answer) <= (room.get(column)?.(answer) ?? 0) * (1 + 1e-6)
     })

@@ -66,7 +66,8 @@ describe('the axis upwards', () => {
         await drawn(tab, url(), { metric: dailyMetric, assets: 'BTC,ETH,LTC,XRP,DOGE', scale, ...instants, ...range })
         const found = await picture()
         expect(found.scale).toBe(scale)
-        const [known, later] = [await pointsAt(bare, dailyMetric, found.asOf), await pointsAt(bare, dailyMetric, null)]
+        const known = await pointsAt(bare, dailyMetric, found.asOf)
+        const later = await pointsAt(bare, dailyMetric, null)
         const second = 'second' in instants ? await pointsAt(bare, dailyMetric, instants.second) : []
         expectLines(found, { known, later, second })
         // Nothing is drawn outside of the frame.
@@ -184,11 +185,8 @@ describe('a folder', () => {
       for (const scale of ['log', 'index']) {
         await drawn(tab, site.url, { metric: dailyMetric, scale, second: '2024-04-01' })
         const found = await picture()
-        const [known, later] = [
-          await pointsAt(bare, dailyMetric, '2024-05-01T00:00:00Z'),
-          await pointsAt(bare, dailyMetric, '2024-05-01T00:00:00Z'),
-        ]
-        expectLines(found, { known, later })
+        const known = await pointsAt(bare, dailyMetric, '2024-05-01T00:00:00Z')
+        expectLines(found, { known, later: known })
         expect(found.paths.second['BTC']).toMatch(/^M/)
       }
       const names = await tab

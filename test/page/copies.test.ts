@@ -57,7 +57,8 @@ async function run(lake: string, command: string, argv: readonly string[], input
   }
   const child = spawn(command, argv, { cwd: join(lake, '..'), env })
   child.stdin.end(input)
-  let [out, complaints] = ['', '']
+  let out = ''
+  let complaints = ''
   child.stdout.on('data', (bytes: Buffer) => void (out += bytes.toString()))
   child.stderr.on('data', (bytes: Buffer) => void (complaints += bytes.toString()))
   const code = await new Promise((done) => void child.once('close', done))

@@ -39,7 +39,8 @@ export interface Raw {
 
 /** Where a value stands upwards in a picture, whose line begins with `first`; undefined where it has no place. */
 function upward({ y, height, scale }: Drawn, first: number | undefined): (v: number) => number | undefined {
-  const [bottom, top] = [height - 30, 12]
+  const bottom = height - 30
+  const top = 12
   const even = (at: number, low: number, high: number): number => bottom + ((at - low) / (high - low)) * (top - bottom)
   if (scale === 'log') return (v) => (v > 0 ? even(Math.log(v), Math.log(y[0]), Math.log(y[1])) : undefined)
   if (scale === 'index') return (v) => (first ? even((100 * v) / first, y[0], y[1]) : undefined)

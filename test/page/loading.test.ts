@@ -41,8 +41,8 @@ async function withhold(text: string): Promise<void> {
 
 /** Lets the answers that wait arrive; those that the page no longer wants are refused by the browser. */
 async function arrive(which: (question: string) => boolean = () => true): Promise<void> {
-  const [now, later] = [waiting.filter((one) => which(one.question)), waiting.filter((one) => !which(one.question))]
-  waiting = later
+  const now = waiting.filter(({ question }) => which(question))
+  waiting = waiting.filter(({ question }) => !which(question))
   await Promise.all(now.map(async ({ route }) => route.continue().catch(() => undefined)))
 }
 

@@ -185,7 +185,8 @@ test(`${batches * perBatch} random bodies of numbers give the same points and ve
       }),
     )
     for (const body of bodies) if ((await lexBody(body.file)).columns !== null) seen.columns++
-    const [ours, twin] = [await converted(bodies, false), await converted(bodies, true)]
+    const ours = await converted(bodies, false)
+    const twin = await converted(bodies, true)
     for (const [i, text] of texts.entries()) {
       expect(ours.result.bodies[i], `${batch}.${i}: ${text.slice(0, 1000)}`).toEqual(twin.result.bodies[i])
       if (ours.result.bodies[i]?.state === 'ok') seen.ok++

@@ -80,12 +80,12 @@ export async function replayFor(caller: LibraryCaller, file: string): Promise<Re
 export async function preregisterFor(caller: LibraryCaller, texts: readonly string[]): Promise<Preregistration> {
   const typed = callOf(caller)
   return await answeredFor('preregister', typed, async (call) => {
-    const made: Preregistration[] = []
+    const preregistrations: Preregistration[] = []
     await leaveWithViews('preregister', typed, async () => {
       await openedLake(call)
-      made.push(await preregisterTexts(call, texts))
+      preregistrations.push(await preregisterTexts(call, texts))
     })
-    const [recorded] = made
+    const [recorded] = preregistrations
     if (recorded === undefined) throw new RangeError('a preregistration without an answer')
     return recorded
   })

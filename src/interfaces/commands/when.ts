@@ -136,9 +136,9 @@ function contradictionLines({ axis, at, claimed, cells, first }: Contradiction):
 function cellLines(cell: ContradictedCell): string[] {
   const { row, column, asset, time, value, answer, is_listed, as_of } = cell
   const place = [`row ${row}`, column, asset, time].filter((part) => part !== null).join(', ')
-  const said = is_listed ? valueText(answer) : 'no such row'
+  const storedText = is_listed ? valueText(answer) : 'no such row'
   return [
-    `  ${place}: ${valueText(value)} in the table, ${said} in the lake`,
+    `  ${place}: ${valueText(value)} in the table, ${storedText} in the lake`,
     `    the table's value: ${rangesText(as_of)}`,
   ]
 }

@@ -55,7 +55,8 @@ function stageOf(view, signal) {
 
 /** Draws what the state says, one state at a time: of those that come meanwhile the last. */
 const drawState = coalesced(async () => {
-  const [view, signal] = [shown(), signalNow()]
+  const view = shown()
+  const signal = signalNow()
   const whole = anew || view.step === undefined
   anew = false
   const label = document.activeElement?.closest('#main [aria-label]')?.getAttribute('aria-label')

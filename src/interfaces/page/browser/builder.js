@@ -34,7 +34,8 @@ export async function draw(main) {
     const text = input(name, panel[name] ?? '', (value) => change({ [name]: value }), { hint, size })
     return field(name.replace('_', ' '), text, name === 'metrics' ? 'wide' : '')
   })
-  const [result, ways] = [section('Rows', quiet('Running the query …')), html`<section></section>`]
+  const result = section('Rows', quiet('Running the query …'))
+  const ways = html`<section></section>`
   const [metrics, calendar, ...others] = fields
   const chosen = form(metrics, calendar, field('decisions', decisions(panel.calendar)), others)
   main.replaceChildren(chosen, html`<div class="sides">${result}${ways}</div>`)
@@ -49,12 +50,12 @@ export async function draw(main) {
 /** When decisions fall: steps of a length, or the closes or openings of the sessions of an exchange. */
 function decisions(calendar) {
   const [since, until, step = '1d'] = calendar.split(',')
-  const told = { '1h': 'each hour', '1d': 'each day', '1w': 'each week', '1month': 'each month' }
+  const stepNames = { '1h': 'each hour', '1d': 'each day', '1w': 'each week', '1month': 'each month' }
   for (const [code, name] of Object.entries(exchanges))
-    Object.assign(told, { [code]: `closes of ${name}`, [`${code}:open`]: `openings of ${name}` })
-  told[step] ??= step
+    Object.assign(stepNames, { [code]: `closes of ${name}`, [`${code}:open`]: `openings of ${name}` })
+  stepNames[step] ??= step
   const take = (word) => change({ calendar: [since, until, word].join(',') })
-  return select(Object.keys(told), step, take, 'decisions', told)
+  return select(Object.keys(stepNames), step, take, 'decisions', stepNames)
 }
 
 /** The same question as other doors take it. */

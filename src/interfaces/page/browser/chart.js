@@ -76,8 +76,8 @@ async function lay() {
   const [later, disputes] = await Promise.all([rows(all, ''), violations(picked, range)])
   const x = scale(range, [box.left, box.right])
   const [pauses] = picked.sessions === '' ? [{ pause: 0 }] : await rows(sql.pauseSql(picked, range), '')
-  const apart = Math.max(1.6 * sql.lengthOf(picked.interval), pauses.pause ?? 0)
-  const gap = Math.max(3, (x(apart) - x(0)) * 1.0001)
+  const longestStep = Math.max(1.6 * sql.lengthOf(picked.interval), pauses.pause ?? 0)
+  const gap = Math.max(3, (x(longestStep) - x(0)) * 1.0001)
   const measure = measureOf(kind, basesOf(later))
   Object.assign(held, { x, box, columns, later, measure, disputes, gap, width, up: null, version: lake.version })
   held.picture = svg`<svg width=${width} height=${height} viewBox="0 0 ${width} ${height}" aria-hidden="true"
@@ -100,8 +100,8 @@ function raise(layers) {
   if (held.up?.join() === up.join()) return
   held.up = up
   const y = (kind === 'log' ? logScale : scale)(up, [box.bottom, box.top])
-  held.placed = (own) => (asset, value) => {
-    const at = own(asset, value)
+  held.placed = (measured) => (asset, value) => {
+    const at = measured(asset, value)
     return at === null ? null : y(at)
   }
   picture.dataset.y = up.join()
@@ -116,13 +116,14 @@ export async function step() {
   const asOf = state.as_of
   const [told, second] = await Promise.all([asOf, state.second === '' ? null : snap(state.second)].map(columnsAt))
   await heatStep()
-  const [toldMeasure, secondMeasure] = [told, second].map((own) => measureOf(kind, basesOf(own)))
-  Object.assign(held, { told, toldMeasure })
-  raise([{ told: later, measure }, { told, measure: toldMeasure }, { told: second, measure: secondMeasure }])
+  const knownMeasure = measureOf(kind, basesOf(told))
+  const secondMeasure = measureOf(kind, basesOf(second))
+  Object.assign(held, { told, knownMeasure })
+  raise([{ told: later, measure }, { told, measure: knownMeasure }, { told: second, measure: secondMeasure }])
   const at = knownAt(asOf)
   const line = svg`<line class="instant" x1=${x(at)} x2=${x(at)} y1=${box.top} y2=${box.bottom}></line>`
   const layer = (name, ...parts) => picture.querySelector(name).replaceChildren(...parts)
-  layer('.known', ...lines(told, held, held.placed(toldMeasure)), ...(at > range[0] && at < range[1] ? [line] : []))
+  layer('.known', ...lines(told, held, held.placed(knownMeasure)), ...(at > range[0] && at < range[1] ? [line] : []))
   layer('.second', ...lines(second, held, held.placed(secondMeasure)))
   layer('.disputes', ...held.disputes.flatMap((one) => disputeMarks(one, at)))
   picture.dataset.asOf = asOf
@@ -168,10 +169,14 @@ async function violations(picked, range) {
 /** Both values of a violation, and a line between them; grey where it was not known yet. */
 function disputeMarks({ at, held: stored, other, asset, kind, offered, stored: said, offered_at, t }, known) {
   const { x, placed, measure } = held
-  const [is, was] = [other, stored].map((value) => placed(measure)(asset, value))
-  if (is === null && was === null) return []
+  const place = placed(measure)
+  const returnedAt = place(asset, other)
+  const storedAt = place(asset, stored)
+  if (returnedAt === null && storedAt === null) return []
   const words = `${asset} ${moment(t)}: stored ${said}, returned ${offered} on ${moment(offered_at)} (${kind})`
-  const [px, from, to] = [x(at), was ?? is, is ?? was]
+  const px = x(at)
+  const from = storedAt ?? returnedAt
+  const to = returnedAt ?? storedAt
   const late = Date.parse(offered_at) > known ? 'late' : ''
   return svg`<g class="dispute ${late}" data-t=${at} data-v=${other}><title>${words}</title>
     <line x1=${px} x2=${px} y1=${from} y2=${to}></line><path d="M${px - 4},${to - 4}l8,8m0,-8l-8,8"></path></g>`
@@ -179,13 +184,13 @@ function disputeMarks({ at, held: stored, other, asset, kind, offered, stored: s
 
 /** The newest value of each asset, and how old it is. */
 function newest(told, asOf, at) {
-  const { picked, disputes, later, kind, toldMeasure } = held
+  const { picked, disputes, later, kind, knownMeasure } = held
   const lines = picked.assets.map((asset, n) => {
     const last = told.findLast((row) => row.asset === asset)
     if (last === undefined) return { asset, n, value: 'nothing known' }
     const { v, t, available_at, observed_at, basis } = last.l
     const age = span(at - sql.endOf(last.t1, picked.interval))
-    const index = toldMeasure(asset, v)
+    const index = knownMeasure(asset, v)
     const counted = index === null ? '' : figure(Number(index.toPrecision(6)))
     return { asset, n, value: figure(v), index: counted, t, known_since: available_at, observed_at, age, basis }
   })
@@ -238,18 +243,18 @@ function hide() {
 
 /** Tells all about the point that is nearest, of those known by then or of those that came later. */
 function look(px, py) {
-  const { told, later, placed, toldMeasure, measure, x } = held
-  const found = nearest(told, px, py, x, placed(toldMeasure)) ?? nearest(later, px, py, x, placed(measure))
+  const { told, later, placed, knownMeasure, measure, x } = held
+  const found = nearest(told, px, py, x, placed(knownMeasure)) ?? nearest(later, px, py, x, placed(measure))
   return found === undefined ? hide() : show(found)
 }
 
 function show(found) {
   const { asset, n, lo, hi, l, t1 } = found
-  const { x, placed, tip, picture, kind, told: known, toldMeasure, measure } = held
-  const own = known.includes(found) ? toldMeasure : measure
+  const { x, placed, tip, picture, kind, told: known, knownMeasure, measure } = held
+  const drawnMeasure = known.includes(found) ? knownMeasure : measure
   const late = Date.parse(l.available_at) > knownAt() ? ' later' : ''
   const facts = { t: l.t, value: figure(l.v), 'known since': l.available_at, observed: l.observed_at, basis: l.basis }
-  const index = kind === 'index' ? own(asset, l.v) : null
+  const index = kind === 'index' ? drawnMeasure(asset, l.v) : null
   if (index !== null) facts.index = figure(Number(index.toPrecision(8)))
   if (n > 1) facts[`${n} points`] = `${figure(lo)} … ${figure(hi)}`
   const said = Object.entries(facts).map(([name, value]) => [html`<dt>${name}</dt>`, html`<dd>${moment(value)}</dd>`])
@@ -260,7 +265,7 @@ function show(found) {
   tip.style.top = '14px'
   place(picture.querySelector('.cursor'), { x1: x(t1), x2: x(t1) })
   const until = Math.min(Date.parse(l.available_at), held.range[1])
-  const up = placed(own)(asset, l.v) ?? held.box.bottom
+  const up = placed(drawnMeasure)(asset, l.v) ?? held.box.bottom
   place(picture.querySelector('.lag'), { x1: x(t1), x2: x(until), y1: up, y2: up })
   picture.classList.add('looked')
 }

@@ -28,11 +28,15 @@ export function measureOf(kind, bases) {
 
 /** The least and the greatest that is to be drawn of columns, as the axis counts it. */
 export function extentOf(kind, layers) {
-  let [low, high] = [Infinity, -Infinity]
+  let low = Infinity
+  let high = -Infinity
   for (const { told, measure } of layers)
     for (const { asset, lo, hi, least } of told)
       for (const value of [measure(asset, kind === 'log' ? least : lo), measure(asset, hi)])
-        if (value !== null) [low, high] = [Math.min(low, value), Math.max(high, value)]
+        if (value !== null) {
+          low = Math.min(low, value)
+          high = Math.max(high, value)
+        }
   if (low > high) return kind === 'log' ? [1, 10] : [0, 1]
   if (kind === 'log') {
     const room = (high / low) ** 0.04
@@ -54,18 +58,20 @@ export function sayings(kind, assets, { told, later }) {
     return [`A log axis has no place for values at or below zero. Not drawn: ${counts.join('; ')}.`]
   }
   if (kind !== 'index') return []
-  const [known, all] = [basesOf(told), basesOf(later)]
+  const knownBases = basesOf(told)
+  const allBases = basesOf(later)
   const named = ({ v, t }) => `${figure(v)} on ${moment(isoOf(t))}`
-  const begun = assets.filter((asset) => known.has(asset) && known.get(asset).v !== 0)
-  const said = begun.length === 0 ? [] : [`100 is ${begun.map((one) => `${one} ${named(known.get(one))}`).join('; ')}.`]
+  const begun = assets.filter((asset) => knownBases.has(asset) && knownBases.get(asset).v !== 0)
+  const said = begun.length === 0 ? [] : [`100 is ${begun.map((one) => `${one} ${named(knownBases.get(one))}`).join('; ')}.`]
   for (const asset of assets) {
-    const [own, other] = [known.get(asset), all.get(asset)]
-    const zero = () => `${asset} begins with 0 on ${moment(isoOf(own.t))}: it has no index and is not drawn.`
-    if (own === undefined) said.push(`${asset} has no known value in this range, so it has no base.`)
-    else if (own.v === 0) said.push(zero())
-    else if (own.v < 0) said.push(`${asset} begins below zero: its index falls where its value rises.`)
-    if (own && other && (own.t !== other.t || own.v !== other.v))
-      said.push(`In grey, ${asset} begins with ${named(other)}${other.v === 0 ? ' and is not drawn' : ''}.`)
+    const base = knownBases.get(asset)
+    const baseOfAll = allBases.get(asset)
+    const zero = () => `${asset} begins with 0 on ${moment(isoOf(base.t))}: it has no index and is not drawn.`
+    if (base === undefined) said.push(`${asset} has no known value in this range, so it has no base.`)
+    else if (base.v === 0) said.push(zero())
+    else if (base.v < 0) said.push(`${asset} begins below zero: its index falls where its value rises.`)
+    if (base && baseOfAll && (base.t !== baseOfAll.t || base.v !== baseOfAll.v))
+      said.push(`In grey, ${asset} begins with ${named(baseOfAll)}${baseOfAll.v === 0 ? ' and is not drawn' : ''}.`)
   }
   return said
 }

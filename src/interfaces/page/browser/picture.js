@@ -83,7 +83,8 @@ function ticks(low, high, about) {
 
 /** Round figures of an axis of logarithms: decades, within a few of them also parts of them. */
 function logTicks(low, high, about) {
-  const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))]
+  const first = Math.floor(Math.log10(low))
+  const last = Math.ceil(Math.log10(high))
   const every = Math.max(1, Math.ceil((last - first) / about))
   const parts = [[1, 2, 3, 5, 7], [1, 2, 5], [1, 3], [1]].map((own) => {
     const decades = Array.from({ length: Math.ceil((last - first + 1) / every) }, (_, n) => first + n * every)

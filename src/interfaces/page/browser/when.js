@@ -119,7 +119,8 @@ async function compare() {
   work.abort()
   work = new AbortController()
   const { signal } = work
-  const [{ name }, fields] = [table, said]
+  const { name } = table
+  const fields = said
   show([quiet(`Comparing ${name} with the lake …`)])
   const told = await answerTo(table, fields, signal).catch((error) => error)
   if (signal.aborted) return
