@@ -171,6 +171,34 @@ async function converted(bodies: readonly Body[], byValue: boolean) {
   return { result, rows: result.file === null ? [] : await made.stored(task.out) }
 }
 
+/** Value of a spelling as JSON and a double have it; undefined if it is no JSON, or beyond a double. */
+function finiteValue(spelling: string): number | undefined {
+  try {
+    const value: unknown = JSON.parse(spelling)
+    return typeof value === 'number' && Number.isFinite(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Spellings that begin like a number and are short enough for one. */
+const likeNumbers = spellings.filter((spelling) => /^[-+.\d]/.test(spelling) && spelling.length <= 512)
+
+test.for(['t', 'v', 'computed_at'] as const)('a number in %s is the double of its JSON, or no column', async (key) => {
+  for (const spelling of likeNumbers) {
+    const point = Object.entries({ t: '1', v: '2', computed_at: '3', [key]: spelling })
+    const text = `[{${point.map(([name, number]) => `"${name}":${number}`).join(',')}}]`
+    const { file } = await made.body(text, { series: series('A', { interval: '1h' }) })
+    const { problem, columns } = await lexBody(file)
+    const value = finiteValue(spelling)
+    // What is no JSON is never read as a column; some of it only the engine's own parser refuses later.
+    if (value === undefined) expect([spelling, columns]).toEqual([spelling, null])
+    else expect([spelling, problem]).toEqual([spelling, null])
+    const column = { t: columns?.t, v: columns?.v, computed_at: columns?.computed }[key]
+    if (column) expect([spelling, column[0]]).toEqual([spelling, value])
+  }
+})
+
 test(`${batches * perBatch} random bodies of numbers give the same points and verdicts as columns and value by value`, {
   timeout: 3_600_000,
 }, async () => {

@@ -40,6 +40,7 @@ test.each([
   ['[{"t":NaN}]', 'NaN at byte 6, which is no JSON'],
   ['[{"t":-Infinity}]', '-Infinity at byte 6, which is no JSON'],
   ['[{"t":1e400}]', '1e400 at byte 6, which is beyond a double'],
+  ['[{"t":1,"v":1e400}]', '1e400 at byte 12, which is beyond a double'],
   ['[{"o":{"a":-inf}}]', '-inf at byte 11, which is no JSON'],
   ['[{"t":1e}]', '1e at byte 6, which is no number'],
   [`[{"t":${'1'.repeat(513)}}]`, 'a number of more than 512 characters at byte 6'],
