@@ -27,7 +27,7 @@ test('an index that another program holds is exit 7 in words, never a stack', as
       thrown = explain(error, 'opening', path)
     }
     expect(exitCode(thrown)).toBe(7)
-    expect(String(thrown)).toMatch(/ledger\.sqlite is locked.*another program.*run the same command again/s)
+    expect(String(thrown)).toMatch(/ledger\.sqlite is locked.*a different program.*run the same command again/s)
   }))
 
 test('verify reports damage first, even if no provider is configured', async () =>
