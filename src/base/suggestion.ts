@@ -1,16 +1,20 @@
 /**
  * Finds the known word nearest to a misspelt one, undefined if none is near enough; among durations the equal one:
- * `24h` for `1d`.
+ * `24h` for `1d`. Of words that are equally near, the one with more of the typed letters is meant, because people leave
+ * letters out, double or swap them more often than they type wrong ones: `fish` for `fsh`, not `zsh`. Then the one
+ * that begins like the typed word.
  */
 export function suggestion(word: string, candidates: readonly string[]): string | undefined {
   const long = lengthOf(word)
   const same = long === undefined ? undefined : candidates.find((candidate) => lengthOf(candidate) === long)
   if (same !== undefined) return same
-  const scored = candidates.map((candidate) => ({
-    candidate,
-    distance: editDistance(word.toLowerCase(), candidate.toLowerCase()),
-  }))
-  const best = scored.toSorted((a, b) => a.distance - b.distance)[0]
+  const typed = word.toLowerCase()
+  const scored = candidates.map((candidate) => {
+    const known = candidate.toLowerCase()
+    const distance = editDistance(typed, known)
+    return { candidate, distance, shared: sharedLetters(typed, known), beginning: sharedBeginning(typed, known) }
+  })
+  const best = scored.toSorted((a, b) => a.distance - b.distance || b.shared - a.shared || b.beginning - a.beginning)[0]
   if (best && best.distance <= Math.max(1, Math.floor(word.length / 3))) return best.candidate
   // For any other duration: the longest candidate that is shorter, because the duration can be composed of it.
   const shorter = candidates.filter(
@@ -98,6 +102,23 @@ function wordsOf(name: string): string[] {
 /** Whether a word of four letters or more differs by at most one slip. */
 function isNear(word: string, part: string): boolean {
   return word.length >= 4 && Math.abs(word.length - part.length) <= 1 && editDistance(word, part) <= 1
+}
+
+/** Counts the letters of a word that another one also has, each as often as both have it. */
+function sharedLetters(a: string, b: string): number {
+  const left = [...b]
+  return [...a].filter((letter) => {
+    const at = left.indexOf(letter)
+    if (at >= 0) left.splice(at, 1)
+    return at >= 0
+  }).length
+}
+
+/** Counts the letters with which two words begin alike. */
+function sharedBeginning(a: string, b: string): number {
+  let length = 0
+  while (length < a.length && a[length] === b[length]) length++
+  return length
 }
 
 /** Edits between two short words; two swapped neighbours count once. */

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { didYouMean, nearPaths, spanHint, suggestion } from '../../src/base/suggestion.ts'
 import { intervals } from '../../src/base/time.ts'
@@ -64,6 +64,44 @@ test.each([
   ['soon', undefined],
 ])('an interval of the same length is meant: %s → %s', (typed, meant) => {
   expect(suggestion(typed, intervals)).toBe(meant)
+})
+
+describe('the nearest word', () => {
+  const shells = ['bash', 'zsh', 'fish']
+
+  test.each([
+    ['fsh', 'fish'],
+    ['fih', 'fish'],
+    ['ifsh', 'fish'],
+    ['fissh', 'fish'],
+    ['fisch', 'fish'],
+    ['FISH', 'fish'],
+    ['zhs', 'zsh'],
+    ['zs', 'zsh'],
+    ['zssh', 'zsh'],
+    ['bahs', 'bash'],
+    ['bsh', 'bash'],
+    ['bassh', 'bash'],
+    ['dash', 'bash'],
+    ['powershell', undefined],
+    ['', undefined],
+  ])('%s: %s is meant', (typed, meant) => expect(suggestion(typed, shells)).toBe(meant))
+
+  test.each(shells)('each slip in %s suggests that shell, whatever the order of the shells', (shell) => {
+    const places = Array.from(shell, (_, at) => at)
+    const slips = [
+      ...places.map((at) => shell.slice(0, at) + shell.slice(at + 1)),
+      ...places.map((at) => shell.slice(0, at) + shell.slice(at, at + 1).repeat(2) + shell.slice(at + 1)),
+      ...places.slice(1).map((at) => shell.slice(0, at - 1) + shell[at] + shell[at - 1] + shell.slice(at + 1)),
+    ]
+    for (const order of [shells, shells.toReversed()])
+      expect(slips.map((slip) => suggestion(slip, order))).toEqual(slips.map(() => shell))
+  })
+
+  test('of words that share as many letters the one that begins alike is meant, then the first', () => {
+    expect(suggestion('cart', ['dart', 'care'])).toBe('care')
+    expect(suggestion('ab', ['xb', 'yb'])).toBe('xb')
+  })
 })
 
 test.each([
