@@ -1,3 +1,4 @@
+import { decompressionSql, proveWhole } from '../lake/store/compressed-files.ts'
 import { columnsOf } from '../lake/store/parquet.ts'
 import { usage } from '../base/errors.ts'
 import { Engine, quote, quoteList, quoteName } from '../lake/store/engine.ts'
@@ -330,7 +331,7 @@ function reader(path: string, texts: readonly string[] = []): string {
   const types = texts.map((name) => `${quote(name)}: 'VARCHAR'`).join(', ')
   return /\.(?:parquet|parq|pq)$/i.test(path)
     ? `read_parquet(${file})`
-    : `read_csv(${file}, header = true${types && `, types = {${types}}`})`
+    : `read_csv(${file}, header = true${types && `, types = {${types}}`}${decompressionSql(path)})`
 }
 
 /**
@@ -354,6 +355,10 @@ async function bringFile(engine: Engine, path: string, spec: PanelSpec, table: s
   using reader = await Engine.open(':memory:')
   try {
     await checkFile(reader, path, spec)
+    await proveWhole(path).catch((cause: unknown) => {
+      const got = cause instanceof Error ? cause.message : String(cause)
+      throw usage(`--decisions ${path}`, { expected: 'a compressed file that is whole', got, cause })
+    })
     await carry(reader, sql, engine, table)
   } catch (cause) {
     const instant = unreadInstant(cause)

@@ -144,10 +144,16 @@ test('files that are torn, of several kinds or too large are refused', async () 
 test('every format, compressed, a folder, a glob, a SELECT and numbers as instants', async () => {
   await withDesk(async (desk) => {
     const csv = 'asset,t,value\nBTC,1709251200000,1\nBTC,1709337600000,2\n'
+    const jsonLines = [1709251200000, 1709337600000]
+      .map((t, n) => `{"asset":"BTC","t":${t},"value":${n + 1}}`)
+      .join('\n')
     desk.put('a.csv', csv)
     desk.put('b.csv.gz', gzipSync(csv))
     desk.put('c.csv.zst', zstdCompressSync(csv))
-    for (const [name, given] of Object.entries({ a: 'a.csv', b: 'b.csv.gz', c: 'c.csv.zst', d: '[ab].csv*' })) {
+    desk.put('F.CSV.GZ', gzipSync(csv))
+    desk.put('G.JSONL.ZST', zstdCompressSync(jsonLines))
+    const files = { a: 'a.csv', b: 'b.csv.gz', c: 'c.csv.zst', d: '[ab].csv*', f: 'F.CSV.GZ', g: 'G.JSONL.ZST' }
+    for (const [name, given] of Object.entries(files)) {
       const { code, message, told } = await desk.take([join(desk.folder, given), '--as', name, '--unit', 'ms'])
       expect([code, message, told['points_added']], given).toEqual([0, '', 2])
     }
@@ -184,7 +190,7 @@ test('every format, compressed, a folder, a glob, a SELECT and numbers as instan
       { metric: 'own/bars', source: 'imported', intervals: ['1h'] },
     ])
     const listed = await desk.run(['catalog', 'list', 'own/*', '--json'])
-    expect(JSON.parse(listed.out)).toHaveLength(5)
+    expect(JSON.parse(listed.out)).toHaveLength(7)
     expect((await desk.run(['plan', '--paths', 'own/a', '--assets', 'BTC'])).message).toMatch(
       /own data, which is imported/,
     )

@@ -21,7 +21,7 @@ import { flagsOf, givenOptions } from './query.ts'
 
 export const whenCommand = answering({
   viewsBefore: true,
-  args: { '<file>': { kind: kinds.file, about: 'the table, CSV or Parquet' } },
+  args: { '<file>': { kind: kinds.file, about: 'the table, CSV (also .gz or .zst) or Parquet' } },
   options: { ...flagsOf(datingOptions), ...timeoutOption },
   details: `pitlake compares each cell with everything that the lake ever knew. The result is the range of as_of in which the lake answers
 all cells, and the range of observed_as_of. Rows may be missing, columns may be in any order, and numbers may be rounded.

@@ -10,6 +10,7 @@ import { type Format, formatFacts, formats, writeFile } from '../../query/write.
 import { explainChange } from '../../trust/results/explain-change.ts'
 import { dateFile } from '../../trust/dating/dating.ts'
 import { type DatingOptions, datingOptions } from '../../trust/dating/options.ts'
+import { compressedEnding } from '../../lake/store/compressed-files.ts'
 import { realDisk } from '../../lake/store/disk.ts'
 import { sizeOf, writePrivate } from '../../lake/store/files.ts'
 import { outFile } from '../../lake/store/output.ts'
@@ -58,7 +59,11 @@ const explainOptions = {
   result: { kind: 'text', about: 'a Parquet file that pitlake stamp wrote, in base64', required: true },
 } as const satisfies Options
 const whenOptions = {
-  table: { kind: 'text', about: 'a CSV or Parquet file, in base64', required: true },
+  table: {
+    kind: 'text',
+    about: 'a CSV file, also compressed with gzip or zstd, or a Parquet file, in base64',
+    required: true,
+  },
   ...datingOptions,
 } as const satisfies Options
 const besidePanel = {
@@ -155,8 +160,9 @@ async function dated({ desk, scratch, draw }: PathsInput, { table, options }: Se
   if (wall !== undefined)
     throw usage('when', { expected: 'the whole lake', got: `what was known at ${wall} (--as-of)` })
   const bytes = Buffer.from(table, 'base64')
-  const ending = bytes.subarray(0, parquetMark.length).toString('latin1') === parquetMark ? 'parquet' : 'csv'
-  const path = join(scratch, `${draw()}.${ending}`)
+  // The file comes without its name, so its first bytes tell what it is.
+  const isParquet = bytes.subarray(0, parquetMark.length).toString('latin1') === parquetMark
+  const path = join(scratch, `${draw()}${isParquet ? '.parquet' : `.csv${compressedEnding(bytes)}`}`)
   try {
     await writePrivate(path, bytes)
     return await desk.turn(asker, async (run) => {

@@ -1,11 +1,9 @@
 import { resolve } from 'node:path'
-import { pipeline } from 'node:stream/promises'
-import { createGunzip, createZstdDecompress } from 'node:zlib'
 import type { SourceMapping } from '../../catalog/sources.ts'
 import { LakeError, usage } from '../../base/errors.ts'
 import { sizeText } from '../../base/option-kinds.ts'
 import { statOf } from '../../lake/store/disk.ts'
-import { readStream } from '../../lake/store/files.ts'
+import { decompressionSql, proveWhole } from '../../lake/store/compressed-files.ts'
 import { type Engine, quote, quoteName } from '../../lake/store/engine.ts'
 import { columnsOf } from '../../lake/store/parquet.ts'
 import { parseInstant } from '../../base/time.ts'
@@ -14,7 +12,7 @@ import { literalPaths, readParquetFiles } from './parquet-files.ts'
 
 /** Endings of file names by format, without `.gz` and `.zst`. */
 const endings = {
-  parquet: ['parquet', 'pq'],
+  parquet: ['parquet', 'parq', 'pq'],
   csv: ['csv', 'tsv', 'txt'],
   json: ['json', 'jsonl', 'ndjson'],
   arrow: ['arrow', 'arrows', 'feather', 'ipc'],
@@ -126,18 +124,12 @@ async function standingOf(path: string): Promise<Standing> {
   return { path, bytes: stat.size, changed: stat.mtimeMs }
 }
 
-/** Refuses compressed files that end too soon: the engine reads what there is of them. */
+/** Refuses compressed files that end too soon. */
 async function refuseCut(files: readonly Standing[]): Promise<void> {
-  for (const { path } of files) {
-    const [, ending] = /\.(gz|zst)$/i.exec(path) ?? []
-    if (ending === undefined) continue
-    const unpacked = ending.toLowerCase() === 'gz' ? createGunzip() : createZstdDecompress()
-    await pipeline(readStream(path), unpacked, async (chunks: AsyncIterable<unknown>) => {
-      for await (const _ of chunks);
-    }).catch((error: unknown) => {
+  for (const { path } of files)
+    await proveWhole(path).catch((error: unknown) => {
       throw unreadableFile(path, error)
     })
-  }
 }
 
 /** Refuses files that changed while they were read. */
@@ -165,7 +157,7 @@ async function describeRelation(engine: Engine, format: Format, relation: string
 /** SQL of files as a relation: CSV as texts, JSON as objects. */
 async function relationOf(engine: Engine, format: Format, paths: readonly string[]): Promise<string> {
   const list = literalPaths(paths)
-  const named = `filename = '${fileColumn}'`
+  const named = `filename = '${fileColumn}'${decompressionSql(...paths)}`
   if (format === 'json') return `read_json_objects(${list}, format = 'auto', ${named}, maximum_object_size = 16777216)`
   const csv = (more: string): string =>
     `read_csv(${list}, header = true, all_varchar = true, null_padding = false, strict_mode = true, ${named}, ` +

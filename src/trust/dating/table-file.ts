@@ -1,4 +1,5 @@
 import { usage } from '../../base/errors.ts'
+import { decompressionSql, proveWhole } from '../../lake/store/compressed-files.ts'
 import { Engine, quote, quoteName } from '../../lake/store/engine.ts'
 import { columnsOf } from '../../lake/store/parquet.ts'
 import { utcSql } from '../../query/views/template.ts'
@@ -44,6 +45,7 @@ export class TableFile implements Disposable {
     const relation = relationOf(path, subject)
     const engine = await Engine.open(':memory:')
     try {
+      await proveWhole(path)
       return new TableFile(engine, relation, subject, await columnsOf(engine, relation))
     } catch (cause) {
       engine.close()
@@ -74,8 +76,8 @@ export class TableFile implements Disposable {
 function relationOf(path: string, subject: string): string {
   const file = `${quote(literalPath(path))}, hive_partitioning = false`
   if (parquetEndings.test(path)) return `read_parquet(${file})`
-  if (csvEndings.test(path)) return `read_csv(${file}, header = true, all_varchar = true)`
-  throw usage(subject, { expected: 'a file that ends in .csv, .csv.gz or .parquet', got: 'another name' })
+  if (csvEndings.test(path)) return `read_csv(${file}, header = true, all_varchar = true${decompressionSql(path)})`
+  throw usage(subject, { expected: 'a file that ends in .csv, .csv.gz, .csv.zst or .parquet', got: 'another name' })
 }
 
 function unreadable(subject: string, cause: unknown): Error {

@@ -22,7 +22,8 @@ const choices = { kind: ['', 'panel', 'points', 'vintages', 'universe'], vintage
 /** The words of the first of each. */
 const usual = { kind: 'by its columns', vintage: 'last', skip_nulls: 'false' }
 
-const accepted = '.csv,.tsv,.txt,.parquet,.parq,.pq'
+/** Endings of the files that are offered; a browser looks at the last ending of a name, so `.gz` stands for `.csv.gz`. */
+const accepted = '.csv,.tsv,.txt,.gz,.zst,.parquet,.parq,.pq'
 /** Bytes of the longest request that the server takes. */
 const longest = Number(document.documentElement.dataset.longestRequest)
 /** Bytes of the largest file that fits into a request with these fields. */
@@ -89,7 +90,7 @@ export async function draw(main) {
   })
   place = html`<section id="dated" aria-live="polite"></section>`
   main.replaceChildren(form(choose, chooser, told,
-    quiet(`Or drop a file anywhere on the page: CSV or Parquet, ${most}. pitlake when FILE takes larger ones.`)),
+    quiet(`Or drop a file anywhere on the page: CSV, also as .gz or .zst, or Parquet, ${most}. pitlake when FILE takes larger ones.`)),
     html`<details class="ways" open=${openOptions} @toggle=${({ target }) => (openOptions = target.open)}>
       <summary>If a guess is wrong</summary>${form(texts, picks)}</details>`, place)
   show(shown)
