@@ -80,7 +80,9 @@ def _refused(error: duckdb.Error, near_metrics: Callable[[str], Sequence[str]], 
         return LakeError(f"{where}: unknown metric {unknown[1]}; {f'did you mean {said}?' if said else 'the view endpoints lists them all'}")
     if other := re.fullmatch(r"(\S+ has no \w+) (.*), but (.*)", words):
         known = other[3].split(",")
-        return refusal(f"{where}: {other[1]} {other[2]}", ", ".join(known), None, meant_word(other[2], known))
+        second = f"a panel or join has one interval: query this metric in a second one, with the interval {known[0]}"
+        fix = meant_word(other[2], known) or (second if other[1].endswith(" has no interval") else "")
+        return refusal(f"{where}: {other[1]} {other[2]}", ", ".join(known), None, fix)
     if none := re.search("'no interval ([^']*)' to ", words):
         return refusal("SQL", f"an interval ({', '.join(INTERVALS)})", none[1], meant_word(none[1], INTERVALS))
     if span := re.search(_UNIT, words):

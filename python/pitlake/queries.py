@@ -290,7 +290,7 @@ def points_sql(metrics: Names | None, assets: Names | None, given: Mapping[str, 
         check_text(name, value)
     prices = metrics is not None and PRICE in metrics
     if prices and metrics is not None and len(metrics) > 1:
-        raise refusal("points: metrics", f"{PRICE} alone, or metrics of points", "both")
+        raise refusal("points: metrics", f"{PRICE} alone, or metrics of points", "both", "query them one after the other")
     known = {name: row for name, row in standards.items() if prices or name != PRICE}
 
     def own(metric: str | None) -> str:

@@ -59,7 +59,11 @@ export function pointsSql(filter: PointsFilter, standards: readonly Standard[]):
   const metrics = filter.metrics === undefined ? undefined : [filter.metrics].flat()
   const prices = metrics?.includes(price) === true
   if (prices && metrics.length > 1)
-    throw usage('points: metrics', { expected: `${price} alone, or metrics of points`, got: 'both' })
+    throw usage('points: metrics', {
+      expected: `${price} alone, or metrics of points`,
+      got: 'both',
+      next: 'query them one after the other',
+    })
   const conditions = [
     seriesSql(filter, metrics, prices ? standards : standards.filter(({ metric }) => metric !== price)),
   ]

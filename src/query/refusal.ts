@@ -194,7 +194,11 @@ function otherwise(text: string, subject: string, cause: Error): LakeError | und
   const [, lack = '', got = '', alternatives = ''] = /^(\S+ has no \w+) (.*), but (.*)$/.exec(text) ?? []
   if (lack === '') return undefined
   const knownNames = alternatives.split(',')
-  return usage(`${subject}: ${lack} ${got}`, { expected: knownNames.join(', '), next: hint(got, knownNames), cause })
+  const [first] = knownNames
+  const isInterval = lack.endsWith(' has no interval')
+  const second = `a panel or join has one interval: query this metric in a second one, with the interval ${first}`
+  const next = hint(got, knownNames) ?? (isInterval ? second : undefined)
+  return usage(`${subject}: ${lack} ${got}`, { expected: knownNames.join(', '), next, cause })
 }
 
 /** Extracts the text from which the engine could read no instant; undefined for any other error. */

@@ -357,6 +357,42 @@ test('L6: a copy shows that a later merge left values as they were, or that it d
   })
 })
 
+test('L6: a copy shows that a later merge left the listing of assets as it was, or that it did not', async () => {
+  await withCertified(async ({ home, root, run }) => {
+    const put = async (rows: string, replaced?: string): Promise<string> => {
+      using engine = await Engine.open()
+      return await writing(root, async (ledger) => {
+        mkdirSync(join(root, 'spool'), { recursive: true })
+        await engine.run(`COPY (${rows}) TO ${quote(join(root, 'spool', 'listed'))} (FORMAT parquet)`)
+        const path = `assets/${String(ledger.head().version + 1).padStart(10, '0')}-listed.parquet`
+        const about = {
+          table: 'metric_assets',
+          label: '',
+          metric: null,
+          interval: null,
+          digest: null,
+          meta: {},
+        } as const
+        const add = [{ ...about, path, rows: 2, min_t: null, max_t: null, temporary: 'spool/listed' }]
+        const provider = ledger.head().provider ?? { synthetic: true }
+        const remove = replaced === undefined ? [] : [replaced]
+        await commit(ledger, { job: 'merge', run: 'm', provider, add, remove }, commitDeps())
+        return path
+      })
+    }
+    const rows = (symbol: string): string =>
+      `SELECT id, symbol, NULL::VARCHAR AS addresses, '{}' AS record, TIMESTAMPTZ '2024-01-01 00:00:00+00' AS observed_at
+       FROM (VALUES ('BTC', 'BTC'), ('ETH', '${symbol}')) AS listed (id, symbol)`
+    const first = await put(rows('ETH'))
+    cpSync(root, join(home, 'copy'), { recursive: true })
+    const against = async () => await run('verify', '--head', 'old.txt', '--against', 'copy')
+    const merged = await put(rows('ETH'), first)
+    expect(await against()).toMatchObject({ code: 0, out: /files and 2 rows of replaced files are as in the copy/ })
+    await put(rows('ETC'), merged)
+    expect(await against()).toMatchObject({ code: 4, out: /^differs: .*metric_assets: 1 row of version \d+ missing/ })
+  })
+})
+
 test('L6: each result is certified by the files of its version, whatever was committed since', async () => {
   await withCertified(async ({ home, run }) => {
     // The fetch of another day leaves the state of what was stamped as it was.

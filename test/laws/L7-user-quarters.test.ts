@@ -106,6 +106,31 @@ test('a date that names the end of its day is known from its midnight on, in eve
     })
 })
 
+test('two values of one quarter are refused with the time as each kind of file writes it', async () => {
+  const rows = [
+    { asset: 'US', t: '2023-12-31', value: 1 },
+    { asset: 'US', t: '2024-03-31', value: 2 },
+    { asset: 'US', t: '2024-03-31', value: 3 },
+  ]
+  const named = (type: string) =>
+    `SELECT 'US' AS asset, CAST(d AS ${type}) AS t, v AS value FROM (VALUES ${rows.map(({ t, value }) => `('${t}', ${value}.0)`).join(', ')}) AS x (d, v)`
+  const flags = ['--as', 'gdp', '--interval', '3month', '--timestamp', 'interval_end']
+  await withDesk(async (desk) => {
+    const sources = [
+      desk.put('gdp.csv', `asset,t,value\n${rows.map(({ asset, t, value }) => `${asset},${t},${value}\n`).join('')}`),
+      desk.put('gdp.jsonl', rows.map((row) => JSON.stringify(row)).join('\n')),
+      named('VARCHAR'),
+      named('DATE'),
+    ]
+    for (const source of sources) {
+      const { code, message } = await desk.take([source, ...flags])
+      const wanted =
+        'row 3: value: expected one value for US at 2024-03-31, for which another row has a different value'
+      expect([code, message], source).toEqual([2, expect.stringContaining(wanted)])
+    }
+  })
+})
+
 /** One second before and exactly when each of three quarters is known, 30 days after its end. */
 const decisions = `CREATE TEMP TABLE decisions AS SELECT 'US' AS asset, unnest(['2024-01-30 23:59:59', '2024-01-31',
   '2024-04-30 23:59:59', '2024-05-01', '2024-07-30 23:59:59', '2024-07-31']::TIMESTAMP[]) AS ts`

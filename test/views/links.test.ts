@@ -192,6 +192,7 @@ test('an asset without a contract or an equal symbol is linked by a variant that
     {
       at: second,
       tables: {
+        metric_assets: [asset('NEWER', 'AAPLx')],
         'history.products': [product('q4', 'NVDAx'), product('q2', 'OTHER')],
         'history.deployments': [deployment('e1', 'q2', '1', '0xaa')],
       },
@@ -205,11 +206,15 @@ test('an asset without a contract or an equal symbol is linked by a variant that
     expect(await links(engine)).toEqual([
       `AAPLX q1 symbol ${first} ${second}`,
       `AAPLX q2 address ${second} infinity`,
+      `NEWER q1 symbol ${first} infinity`,
       `NVDAX q3 symbol ${first} ${second}`,
       `NVDAX q3 symbol ${third} infinity`,
       `NVDAX null symbol? ${second} ${third}`,
       `SPYX q5 symbol ${first} infinity`,
     ])
+    // The end of a link by a variant makes no succession, although NEWER is linked to q1 from then on.
+    const followed = 'FROM links WHERE successor IS NOT NULL OR predecessor IS NOT NULL'
+    expect(await engine.rows(followed)).toEqual([])
     await engine.run(`SET VARIABLE as_of = '2024-02-09'`)
     expect(await links(engine)).toEqual([
       `AAPLX q1 symbol ${first} infinity`,

@@ -32,7 +32,8 @@ export function headGiven(call: Call, file: string, flag: string): KeptHead {
 export const headFlags = {
   '--head FILE': 'only compare the lake with a head that you kept elsewhere; contact no provider',
   '--key PUBLIC': 'the public key, or its file, that must have signed the head',
-  '--against COPY': 'with --head: also compare the contents with this copy of an earlier version of the lake',
+  '--against COPY':
+    'with --head: also compare points, registry and listing of assets with this copy of an earlier version of the lake',
   '--adopt': 'with --head: begin a new log if the head belongs to a different history',
 } as const
 

@@ -55,7 +55,8 @@ export const verifyCommand = answering({
   options: verifyOptions,
   details: `verify first reads every file of the lake. Then it requests a part of the history again and compares it. Windows that were never
 verified come first, then those whose last check is longest ago. Refused windows share a tenth of the budget. Different values are
-recorded and never applied; points that the provider added are stored.
+recorded and never applied; points that the provider added are stored. Series that \`select\` no longer names are compared like
+all others that the lake has.
 
 In the registry, verify compares records and lists. A difference that the change feed lacks becomes a row of registry_findings.
 --paths, --assets, --since and --until leave the registry out; --resources leaves the points out. User data is compared with the

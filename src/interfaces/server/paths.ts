@@ -17,7 +17,7 @@ import { outFile } from '../../lake/store/output.ts'
 import { engineMemory } from '../../lake/store/memory.ts'
 import { type Desk, type LakeFacts, writerPart } from './session-manager.ts'
 import type { HttpQuestion, HttpResponse } from './listen.ts'
-import { refusalIn, thrownBy } from './refusal.ts'
+import { refusalIn, thrownBy, wholeLakeOnly } from './refusal.ts'
 import { lookaheadOptions, lookaheadTool } from './tools.ts'
 import type { Asker } from './turns.ts'
 
@@ -125,8 +125,7 @@ export function pathsOf(input: PathsInput): Paths {
  */
 async function explained({ desk, scratch, draw }: PathsInput, result: string, asker: Asker): Promise<string> {
   const { wall, folder } = desk.means
-  if (wall !== undefined)
-    throw usage('explain', { expected: 'the whole lake', got: `what was known at ${wall} (--as-of)` })
+  if (wall !== undefined) throw wholeLakeOnly('explain', wall)
   const path = join(scratch, `${draw()}.parquet`)
   try {
     await writePrivate(path, Buffer.from(result, 'base64'))
@@ -157,8 +156,7 @@ const parquetMark = 'PAR1'
 /** Finds the time from whose knowledge a table comes. */
 async function dated({ desk, scratch, draw }: PathsInput, { table, options }: SentTable, asker: Asker) {
   const { wall, folder } = desk.means
-  if (wall !== undefined)
-    throw usage('when', { expected: 'the whole lake', got: `what was known at ${wall} (--as-of)` })
+  if (wall !== undefined) throw wholeLakeOnly('when', wall)
   const bytes = Buffer.from(table, 'base64')
   // The file comes without its name, so its first bytes tell what it is.
   const isParquet = bytes.subarray(0, parquetMark.length).toString('latin1') === parquetMark

@@ -1,4 +1,4 @@
-import { type Complaint, type ErrorKind, LakeError } from '../../base/errors.ts'
+import { type Complaint, type ErrorKind, LakeError, usage } from '../../base/errors.ts'
 import { codeOf } from '../../lake/store/disk.ts'
 import { refusal } from '../../query/refusal.ts'
 import type { HttpResponse } from './listen.ts'
@@ -35,6 +35,15 @@ export function reportedRefusal(error: unknown): ToldRefusal {
     )
   const isRaw = error instanceof Error && !(error instanceof LakeError) && ofEngine.test(error.message)
   return refusalIn(isRaw ? refusal(error, { statement: '', script: '', offset: 0, folder: 'the lake' }) : error)
+}
+
+/** Builds the error of a tool that cannot answer about a part of the lake, on a server with an `as_of` limit. */
+export function wholeLakeOnly(tool: string, wall: string): LakeError {
+  return usage(tool, {
+    expected: 'the whole lake',
+    got: `what was known at ${wall} (--as-of)`,
+    next: 'ask a server that was started without --as-of, or the command line',
+  })
 }
 
 /** Returns the error of a refusal, to be thrown in the other process. */

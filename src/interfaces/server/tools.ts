@@ -11,6 +11,7 @@ import { quote } from '../../lake/store/engine.ts'
 import { didYouMean, nearPaths } from '../../base/suggestion.ts'
 import type { Desk } from './session-manager.ts'
 import { type AnswerPage, pageBytes, type Pages } from './result-pages.ts'
+import { wholeLakeOnly } from './refusal.ts'
 import type { Asker } from './turns.ts'
 
 /** Answers a call of a tool with a document as JSON text; the client may go away meanwhile. */
@@ -97,8 +98,7 @@ export function toolsOf({ desk, pages, standing }: ToolsFrom): readonly Tool[] {
     lookaheadTool(desk),
     tool('status', 'Whether the lake can be trusted today: coverage, freshness, gaps, violations.', {}, async () => {
       const { wall } = desk.means
-      if (wall !== undefined)
-        throw usage('status', { expected: 'the whole lake', got: `what was known at ${wall} (--as-of)` })
+      if (wall !== undefined) throw wholeLakeOnly('status', wall)
       using seat = await desk.sit({})
       return fitted({ lake: seat.facts, ...(await standing()) })
     }),
@@ -255,8 +255,7 @@ export const lookaheadTool = (desk: Desk): Tool =>
 
 async function lookahead(desk: Desk, options: ReadOptions<typeof lookaheadOptions>, asker: Asker) {
   const { wall } = desk.means
-  if (wall !== undefined)
-    throw usage('lookahead', { expected: 'the whole lake', got: `what was known at ${wall} (--as-of)` })
+  if (wall !== undefined) throw wholeLakeOnly('lookahead', wall)
   return await desk.turn(asker, async (run) => {
     using seat = await desk.sit({})
     const { ts = 'ts', labels = [], cutoffs = 20 } = options

@@ -238,10 +238,12 @@ function dayOf({ files }: OwnFiles): string {
 interface Wrong {
   readonly flag: string
   readonly wanted: string
+  /** SQL of `wanted`, if it quotes the row; default: the text as it is. */
+  readonly wantedSql?: Sql
   readonly bad: Sql
 }
 
-interface Fault extends Omit<Wrong, 'bad'> {
+interface Fault extends Pick<Wrong, 'flag' | 'wanted'> {
   readonly file: string
   readonly n: number
   readonly raw: string | null
@@ -256,14 +258,12 @@ async function faultOf(engine: Engine, reading: Reading, knownFault?: Wrong, nth
   const { readings } = readingsOf(reading)
   const raw = readings.find(({ flag }) => flag === knownFault?.flag)?.raw ?? 'NULL'
   const wrong = knownFault
-    ? [{ ...knownFault, wanted: quote(knownFault.wanted), raw }]
+    ? [{ ...knownFault, wanted: knownFault.wantedSql ?? quote(knownFault.wanted), raw }]
     : readings.filter(({ bad }) => bad !== 'false')
-  const textSql = (value: Sql): Sql =>
-    given.format === 'json' && value !== 'NULL' ? `(${value} ->> '$')` : `CAST(${value} AS VARCHAR)`
   const branches = wrong.map(
     (reading) =>
       `WHEN ${reading.bad} THEN {'flag': ${quote(reading.flag)}, 'wanted': ${reading.wanted}, 'raw': ` +
-      `${textSql(reading.raw)}}`,
+      `${rawTextSql(given, reading.raw)}}`,
   )
   const read = readings.flatMap(({ name, sql }) => (name === '' ? [] : [`${sql} AS _read_${name}`]))
   const sql = statement('unusable_row', {
@@ -283,6 +283,11 @@ async function faultOf(engine: Engine, reading: Reading, knownFault?: Wrong, nth
   })
 }
 
+/** SQL of a value as the files write it. */
+function rawTextSql({ format }: OwnFiles, raw: Sql): Sql {
+  return format === 'json' && raw !== 'NULL' ? `(${raw} ->> '$')` : `CAST(${raw} AS VARCHAR)`
+}
+
 /** Throws the error for the row of the files, the first or a later one, with this fault. */
 export async function refuseRow(engine: Engine, reading: Reading, wrong: Wrong, nth?: number): Promise<never> {
   const expected = wrong.wanted
@@ -292,7 +297,7 @@ export async function refuseRow(engine: Engine, reading: Reading, wrong: Wrong, 
 
 /** Counts the rows that repeat a point; two rows with different values for one point are an error. */
 async function countAgain(engine: Engine, reading: Reading): Promise<number> {
-  const { mapping } = reading
+  const { given, mapping } = reading
   const { keys, constants, readings } = readingsOf(reading)
   const has = (name: string): boolean => readings.some((reading) => reading.name === name)
   const dated = has('computed') && (mapping.revisable === true || mapping.vintage !== undefined)
@@ -308,10 +313,15 @@ async function countAgain(engine: Engine, reading: Reading): Promise<number> {
   const [found] = await rowsAsNumbers<Readonly<Record<string, string | number>>>(engine, sql)
   if (!found?.['differs']) return Number(found?.['repeated'] ?? 0)
   const asset = found['asset'] ?? constants.asset
-  const wanted = `one value for ${asset} at ${formatInstant(Number(found['mark']))}, which another row tells otherwise`
+  const subject = `one value for ${asset} at `
+  const otherwise = ', for which another row has a different value'
+  const wanted = `${subject}${formatInstant(Number(found['mark']))}${otherwise}`
+  // The lake knows the interval by its start, or by its end; you look for what the file has.
+  const written = rawTextSql(given, readings.find(({ name }) => name === 'mark')?.raw ?? 'NULL')
+  const wantedSql = `concat(${quote(subject)}, ${written}, ${quote(otherwise)})`
   const conditions = pointKeys.flatMap((key) => (key === 'day' ? [] : [`_read_${key} = ${quote(String(found[key]))}`]))
   const flag = mapping.components?.[0] ?? 'value'
-  return await refuseRow(engine, reading, { flag, wanted, bad: conditions.join(' AND ') }, 2)
+  return await refuseRow(engine, reading, { flag, wanted, wantedSql, bad: conditions.join(' AND ') }, 2)
 }
 
 /** The distances between consecutive rows. */

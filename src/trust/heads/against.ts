@@ -2,7 +2,7 @@ import { usage } from '../../base/errors.ts'
 import { type StoredFile, liveFiles } from '../../lake/ledger/index-queries.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { logHashes } from '../../lake/ledger/log.ts'
-import { Engine, quote, quoteName } from '../../lake/store/engine.ts'
+import { Engine, quote, quoteList, quoteName } from '../../lake/store/engine.ts'
 import { inLake } from '../../lake/store/layout.ts'
 import { columnsOf } from '../../lake/store/parquet.ts'
 import type { Micros } from '../../base/time.ts'
@@ -78,8 +78,8 @@ const nameOf = ({ table, path, sha256, label }: StoredFile): string => JSON.stri
 type Part = Pick<ComparedRows, 'table' | 'metric'>
 
 /**
- * Lists tables and metrics of files whose rows can be compared: points and the registry; other files have no rows of
- * time.
+ * Lists tables and metrics of files whose rows can be compared: points, the registry and the listing; other files have
+ * no rows of time.
  */
 function partsOf(files: readonly StoredFile[]): Part[] {
   const parts = files.flatMap((file): Part[] => {
@@ -89,7 +89,11 @@ function partsOf(files: readonly StoredFile[]): Part[] {
   return [...new Map(parts.map((part) => [`${part.table} ${part.metric}`, part])).values()]
 }
 
-const isCompared = (table: string): boolean => table.startsWith('history.') || growingTables.includes(table)
+const isCompared = (table: string): boolean =>
+  table.startsWith('history.') || growingTables.includes(table) || table === listing
+
+/** Table of the assets that the metrics API lists. */
+const listing = 'metric_assets'
 
 /** Files that differ between the copy and the lake. */
 interface Difference {
@@ -108,7 +112,7 @@ async function compareRows(engine: Engine, part: Part, difference: Difference): 
     const filesOfTable = files.filter(({ table }) => table === part.table)
     if (part.metric !== null) return `(FROM ${readPoints(root, filesOfTable)} WHERE metric = ${quote(part.metric)})`
     const paths = [...new Set(filesOfTable.map(({ path }) => inLake(root, path)))]
-    return relation(part.table, paths)
+    return part.table === listing ? listingRelation(paths) : relation(part.table, paths)
   }
   const then = rowsOf(copyRoot, gone)
   const now = rowsOf(ledger.root, come)
@@ -129,6 +133,12 @@ async function compareRows(engine: Engine, part: Part, difference: Difference): 
       (SELECT count(*) FROM (${b} EXCEPT ALL ${a})) AS added`,
   )
   return { ...part, rows: Number(row?.rows), missing: Number(row?.missing), added: Number(row?.added) }
+}
+
+/** SQL of the rows of files of the listing, for FROM. */
+function listingRelation(paths: readonly string[]): string {
+  if (paths.length === 0) return '(SELECT CAST(NULL AS TIMESTAMPTZ) AS observed_at WHERE false)'
+  return `read_parquet(${quoteList(paths)}, hive_partitioning = false)`
 }
 
 async function namesOf(engine: Engine, rows: string): Promise<string[]> {
