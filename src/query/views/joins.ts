@@ -198,8 +198,9 @@ function expectedSql(k: Sql, lag: Sql, newest: Sql, weekStart: Weekday): Sql {
 }
 
 function firstSql(x: Sql, interval: Sql, weekStart: Weekday): Sql {
-  const first = startSql(`(epoch_us(${x}) - 1)`, interval, { weekStart, back: '-1', ticks: micros })
-  return `coalesce(make_timestamptz(${first}), ${x})`
+  const first = startSql(`(epoch_us(first_bound) - 1)`, interval, { weekStart, back: '-1', ticks: micros })
+  // The expression of the bound is bound once, not for every interval.
+  return `list_transform([${x}], lambda first_bound: coalesce(make_timestamptz(${first}), first_bound))[1]`
 }
 
 /**
