@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The package in python/: `scripts/python.sh wheel` builds it into python/dist; `scripts/python.sh test` builds it, installs
 # it beside the oldest and the newest duckdb, pandas, polars and pyarrow that it supports, and runs its tests there;
-# `scripts/python.sh figures` measures it beside DuckDB and polars on the same files;
+# `scripts/python.sh figures [TIMES.json]` measures it beside DuckDB and polars on the same files;
 # `scripts/python.sh engines [NAME…]` lets backtesting engines run on it, each in a venv of its own, where it can be had.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ if [ "${1:-wheel}" = figures ]; then
     rm -rf .cache/wide-lake
     node -r ./scripts/fixed-node.cjs test/python/pitlake/wide-lake.ts .cache/wide-lake >.cache/wide-lake.json
   }
-  POLARS_MAX_THREADS=2 exec "$python" test/python/pitlake/figures.py .cache/wide-lake .cache/wide-lake.json .cache/notebook-lake
+  POLARS_MAX_THREADS=2 exec "$python" test/python/pitlake/figures.py .cache/wide-lake .cache/wide-lake.json .cache/notebook-lake "${@:2}"
 fi
 
 if [ "${1:-wheel}" = engines ]; then

@@ -9,13 +9,14 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
   'top-up': async () => await (await import('./top-up.ts')).benchTopUp(tell),
   joins: async () => await (await import('./joins.ts')).benchJoins(tell),
   panel: async () => tell(await (await import('./panel.ts')).benchPanel()),
+  python: async () => tell(await (await import('./python.ts')).benchPython()),
   commands: async () => tell(await (await import('./commands.ts')).benchCommands()),
   import: async () => tell(await (await import('./import.ts')).benchImport()),
   'disk-size': async () => tell(await (await import('./disk-size.ts')).benchDiskSize()),
 }
 
 /** What needs packages of others: of a share only where it is named.  */
-const elsewhere = ['first-fetch', 'panel', 'queries']
+const elsewhere = ['first-fetch', 'panel', 'python', 'queries']
 
 /** Runs the topics of the command line, all without any. */
 async function main(): Promise<void> {
