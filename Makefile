@@ -13,7 +13,7 @@ TESTS := .cache/tests.json
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit demo lake shell daily watch fetch registry views status publish sql notebooks pictures test test-all test-spark test-recipes test-s3-race test-python test-engines bench-python wheel check docs pack bench bench-compare bench-quick bench-scale sandbox clean help
+.PHONY: audit demo lake shell daily watch fetch registry views status publish sql notebooks pictures test test-all test-spark test-recipes test-s3-race test-python test-engines wheel check docs pack bench bench-compare bench-quick bench-scale sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
@@ -74,9 +74,6 @@ test-python: $(INSTALLED) ## tests the Python package with the oldest and newest
 test-engines: $(INSTALLED) ## runs backtesting engines on the Python package (ENGINES="vectorbt …"), each where it can be had
 	@scripts/python.sh engines $(ENGINES)
 
-bench-python: $(INSTALLED) ## measures the Python package beside the same SQL in DuckDB and a loop of polars, equal answers
-	@scripts/python.sh figures
-
 test-recipes: $(INSTALLED) ## runs the recipes for dbt, Dagster and Airflow (RECIPES="dbt …") on small lakes, each where its packages can be had
 	@scripts/recipes.sh $(RECIPES)
 
@@ -98,8 +95,8 @@ docs: $(INSTALLED) ## builds the pages of docs/ as a static site with search in 
 pack: $(INSTALLED) ## packs the package, installs it in an empty folder and runs it there
 	scripts/pack-check.sh
 
-bench: $(INSTALLED) ## measures against named peers and writes docs/contributing/benchmarks.md, within MINUTES (15); QUICK=1: half of them, for equal answers only
-	@PITLAKE_BENCH_MINUTES=$(or $(MINUTES),15) PITLAKE_BENCH_SHARE=$(if $(QUICK),0.02,1) npm run -s bench
+bench: $(INSTALLED) ## measures against named peers and writes docs/contributing/benchmarks.md, in about MINUTES (30); QUICK=1: half of them, for equal answers only
+	@PITLAKE_BENCH_MINUTES=$(or $(MINUTES),30) PITLAKE_BENCH_SHARE=$(if $(QUICK),0.02,1) npm run -s bench
 
 bench-quick: ## runs every bench on a fiftieth of what it measures: errors and results that differ count
 	@$(MAKE) --no-print-directory bench QUICK=1

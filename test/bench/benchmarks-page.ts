@@ -3,151 +3,185 @@ import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { type Figure, median } from './measured.ts'
 import { ratios } from './pictures.ts'
-import { cache } from './programs.ts'
+import { cache, dltVersion } from './programs.ts'
 import { root as project } from './provider.ts'
 import { machine, table } from './scale-page.ts'
 
-/** What a topic came to, kept so that the page can be made of runs in pieces. */
-interface Topic {
+/** The result of a topic, kept so that the page can be made of several runs of one commit. */
+interface TopicResult {
   readonly name: string
   readonly seconds: number
+  /** Results in words, each with its bound if it has one. */
   readonly lines: readonly string[]
   readonly figures: readonly Figure[]
-  /** Where it ran. */
-  readonly machine?: string
-  /** How many processes wanted the processors at its end. */
-  readonly load?: number
 }
 
-const folder = join(cache, 'bench')
-
-/** Keeps what a topic came to, and writes docs/contributing/benchmarks.md, where it has all that stands there. */
-export async function writeTopic(topic: Topic, topics: object): Promise<void> {
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(
-    join(folder, `${topic.name}.json`),
-    JSON.stringify({ machine: machine(), load: loadavg()[0], ...topic }, null, 1),
-  )
-  const names = Object.keys(topics)
-  const made = names.flatMap((name) => {
-    const file = join(folder, `${name}.json`)
-    return existsSync(file) ? [JSON.parse(readFileSync(file, 'utf8')) as Topic] : []
-  })
-  const file = join(project, 'docs/contributing/benchmarks.md')
-  const told = [...readFileSync(file, 'utf8').matchAll(/^### (.+)$/gm)].map(([, name]) => name ?? '')
-  const lost = told.filter((name) => made.every((one) => one.name !== name))
-  // A page of one topic would stand for all that others measured elsewhere.
-  if (lost.length > 0)
-    return console.log(`docs/contributing/benchmarks.md is left: ${lost.join(', ')} were not measured here`)
-  writeFileSync(file, page(made, names))
-  const peers = made.filter(({ name }) => name === 'queries')
-  const others = made.filter(({ name }) => name !== 'queries')
-  for (const [name, own] of Object.entries({ peers, others }))
-    writeFileSync(join(project, `docs/contributing/benchmarks-${name}.svg`), ratios(own.flatMap(bars)))
+/** A kept result, with where and when it was measured. */
+export interface KeptResult extends TopicResult {
+  /** Machine, version of Node and commit. */
+  readonly machine: string
+  /** Load average at the end: number of processes that wanted a processor. */
+  readonly load: number
 }
 
-/** A question with the middle of ours and of each peer. */
-interface Compared {
+/** A figure with the median seconds of pitlake and of its fastest peer. */
+interface Comparison {
   readonly topic: string
   readonly figure: Figure
   readonly ours: number
   readonly best: { readonly name: string; readonly seconds: number }
 }
 
-function comparedOf({ name: topic, figures }: Topic): Compared[] {
+const folder = join(cache, 'bench')
+const page = join(project, 'docs/contributing/benchmarks.md')
+
+/** Keeps the result of a topic, and writes the page if each of the topics was measured on this machine and commit. */
+export async function writeTopic(result: TopicResult, topics: readonly string[]): Promise<void> {
+  const kept: KeptResult = { machine: machine(), load: loadavg()[0] ?? 0, ...result }
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, `${result.name}.json`), JSON.stringify(kept, null, 1))
+  const results = topics.flatMap((name) => {
+    const file = join(folder, `${name}.json`)
+    const found = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as KeptResult) : undefined
+    return found?.machine === kept.machine ? [found] : []
+  })
+  const missing = topics.filter((name) => results.every((measured) => measured.name !== name))
+  if (missing.length > 0)
+    return console.log(`the page of benchmarks waits for ${missing.join(', ')}, measured on this commit`)
+  writeFileSync(page, pageOf(results))
+  const [peers, others] = [true, false].map((isQueries) =>
+    results.filter(({ name }) => (name === 'queries') === isQueries),
+  )
+  for (const [name, drawn = []] of Object.entries({ peers, others }))
+    writeFileSync(join(project, `docs/contributing/benchmarks-${name}.svg`), ratios(drawn.flatMap(bars)))
+}
+
+function comparisonsOf({ name: topic, figures }: TopicResult): Comparison[] {
   return figures.flatMap((figure) => {
-    const { pitlake: own = [], ...others } = figure.times
-    const [best] = Object.entries(others)
+    const { pitlake: ours = [], ...peers } = figure.times
+    const [best] = Object.entries(peers)
       .flatMap(([name, times]) => (times.length === 0 ? [] : [{ name, seconds: median(times) }]))
       .toSorted((a, b) => a.seconds - b.seconds)
-    return best === undefined || own.length === 0 ? [] : [{ topic, figure, ours: median(own), best }]
+    return best === undefined || ours.length === 0 ? [] : [{ topic, figure, ours: median(ours), best }]
   })
 }
 
-function page(made: readonly Topic[], names: readonly string[]): string {
-  const all = made.flatMap(comparedOf)
-  const worse = all.filter(({ ours, best }) => best.seconds < ours).toSorted((a, b) => ratioOf(b) - ratioOf(a))
-  const better = all.filter(({ ours, best }) => best.seconds >= ours).toSorted((a, b) => ratioOf(b) - ratioOf(a))
-  const missing = names.filter((name) => made.every((topic) => topic.name !== name))
-  const failed = made.flatMap(({ name, lines }) =>
+const ratioOf = ({ ours, best }: Comparison): number => ours / best.seconds
+
+/** Writes the page of benchmarks from the results of all topics. */
+export function pageOf(results: readonly KeptResult[]): string {
+  const all = results.flatMap(comparisonsOf).toSorted((a, b) => ratioOf(b) - ratioOf(a))
+  const failures = results.flatMap(({ name, lines }) =>
     lines.filter((line) => /FAILED|cannot be had|failed:/.test(line)).map((line) => `- \`${name}\`: ${line}`),
   )
-  const places = Map.groupBy(made, (topic) => (topic.machine ?? '').split(', commit ')[0] ?? '')
-  const commits = (own: readonly Topic[]): string =>
-    [...new Set(own.map((topic) => topic.machine?.split(', commit ')[1] ?? ''))].join(', ')
-  const where = [...places].map(([place, own]) => `${place}, commits ${commits(own)}`).join('; ')
+  const load = Math.max(...results.map((result) => result.load))
+  const minutes = results.reduce((sum, { seconds }) => sum + seconds, 0) / 60
   return [
     '# Benchmarks',
     '',
-    'This page compares pitlake with other engines on the same queries. In each row the answers are equal, and the run asserts that.',
+    'This page compares pitlake with other programs that answer the same questions. In each row the answers are equal, and the run asserts that.',
     '',
-    `\`make bench\` measured it on ${where}.`,
+    `\`make bench\` measured everything in ${minutes.toFixed(0)} minutes on ${results[0]?.machine}. At most ${load.toFixed(0)} processes wanted its processors at the end of a topic.`,
     '',
-    '- A cell shows the median of several rounds and, in brackets, the smallest and the largest. Rounds alternate between the programs.',
-    '- The ratio is pitlake to the fastest peer. Above 1 the peer is faster.',
-    '- Peers use two threads and their best settings: only the needed columns, filters pushed down, declared types.',
-    '- On a busy machine, trust only the rows marked *processor*.',
+    `The peers are ${peerVersions().join(', ')}. They use two threads and their best settings: they read only the columns that they need, push filters down and declare types.`,
     '',
-    'What a lake costs as it grows: [scale](../explanation/scale.md).',
+    '- A time is the median of several rounds. The programs take turns in each round.',
+    '- The ratio is the time of pitlake to the time of the fastest peer. Above 1 the peer is faster.',
+    '- *Processor* is the time that all processors spent. It says the same on a machine that has other work, which the time by the clock does not.',
     '',
-    ...(missing.length === 0
-      ? []
-      : [`Not measured in this run: ${missing.map((name) => `\`${name}\``).join(', ')}.`, '']),
-    ...(failed.length === 0 ? [] : ['These topics could not be measured:', '', ...failed, '']),
-    '## Where a peer wins',
+    'The page [scale](../explanation/scale.md) shows what a lake costs as it grows.',
     '',
-    ...rows(worse),
+    ...(failures.length === 0 ? [] : ['These could not be measured:', '', ...failures, '']),
+    '## Where a peer is faster',
     '',
-    '## Where no peer wins',
+    ...summary(all.filter((comparison) => ratioOf(comparison) > 1)),
     '',
-    ...rows(better),
+    '## Where pitlake is faster',
+    '',
+    ...summary(all.filter((comparison) => ratioOf(comparison) <= 1)),
     '',
     '## In pictures',
     '',
-    'Seconds of the peer divided by seconds of pitlake. Left of 1 the peer is faster.',
+    'A bar is the time of the peer divided by the time of pitlake. Left of 1 the peer is faster.',
     '',
     '![the same queries in six engines](benchmarks-peers.svg)',
     '',
     '![everything else](benchmarks-others.svg)',
     '',
-    '## All results',
+    '## Every result',
     '',
-    ...made.flatMap(({ name, lines, seconds, load }) => [
-      `### ${name}`,
-      '',
-      `\`npm run -s bench -- ${name}\`, ${seconds.toFixed(0)} s${load === undefined ? '' : `, a load of ${load.toFixed(0)} at its end`}`,
-      '',
-      ...lines.map((line) => `- ${line}`),
-      '',
-    ]),
+    ...results.flatMap(topicSection),
   ].join('\n')
 }
 
-const ratioOf = ({ ours, best }: Compared): number => ours / best.seconds
+/** Names and versions of the packages that are peers, as they are pinned. */
+function peerVersions(): string[] {
+  const pins = (file: string): Map<string, string> =>
+    new Map(
+      [...readFileSync(join(project, 'test/python', file), 'utf8').matchAll(/^([\w.-]+)==([\w.]+)/gm)].map(
+        ([, name = '', version = '']) => [name, version],
+      ),
+    )
+  const peers = pins('requirements.txt')
+  const readers = pins('requirements-readers.txt')
+  const newest = pins('requirements-python-newest.txt')
+  const { devDependencies } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as {
+    readonly devDependencies: Readonly<Record<string, string>>
+  }
+  return [
+    `DuckDB ${peers.get('duckdb')} and ${newest.get('duckdb')}`,
+    `polars ${peers.get('polars')}`,
+    `pandas ${readers.get('pandas')}`,
+    `chdb ${readers.get('chdb')} (ClickHouse in a process)`,
+    `deltalake ${readers.get('deltalake')}`,
+    `dlt ${dltVersion}`,
+    `parquetjs-lite ${devDependencies['parquetjs-lite']}`,
+  ]
+}
 
-function rows(all: readonly Compared[]): string[] {
-  if (all.length === 0) return ['Nowhere.']
+function summary(comparisons: readonly Comparison[]): string[] {
+  if (comparisons.length === 0) return ['Nowhere.']
   return table(
-    ['', 'pitlake', 'peers', 'ratio'],
-    all.map((one) => {
-      const { pitlake: own = [], ...others } = one.figure.times
-      const peers = Object.entries(others).filter(([, times]) => times.length > 0)
-      const told = peers.map(([name, times]) => `${name} ${spread(times)}`).join('; ')
-      return [`${one.figure.name} (\`${one.topic}\`)`, spread(own), told, ratioOf(one).toFixed(2)]
-    }),
+    ['', 'pitlake', 'fastest peer', 'ratio'],
+    comparisons.map((comparison) => [
+      `${comparison.figure.name} ([${comparison.topic}](#${comparison.topic}))`,
+      shown(comparison.ours),
+      `${comparison.best.name}, ${shown(comparison.best.seconds)}`,
+      ratioOf(comparison).toFixed(2),
+    ]),
   )
 }
 
-function spread(times: readonly number[]): string {
-  const shown = (seconds: number): string =>
-    seconds < 1 ? `${(seconds * 1000).toFixed(0)} ms` : `${seconds.toFixed(2)} s`
-  return `${shown(median(times))} (${shown(Math.min(...times))} to ${shown(Math.max(...times))})`
+/** Shows every way of every figure of a topic, and what else it found. */
+function topicSection({ name, lines, figures, seconds }: KeptResult): string[] {
+  const rows = figures.flatMap((figure) => {
+    const ours = median(figure.times['pitlake'] ?? [])
+    return Object.entries(figure.times).flatMap(([way, times]) =>
+      times.length === 0
+        ? []
+        : [[figure.name, way, shown(median(times)), rangeOf(times), (ours / median(times)).toFixed(2)]],
+    )
+  })
+  return [
+    `### ${name}`,
+    '',
+    `\`npm run -s bench -- ${name}\` took ${seconds.toFixed(0)} s.`,
+    '',
+    ...(rows.length === 0 ? [] : [...table(['', 'program', 'median', 'range', 'pitlake to it'], rows), '']),
+    ...lines.map((line) => `- ${line}`),
+    '',
+  ]
 }
 
-function bars({ figures }: Topic) {
-  return figures.flatMap(({ name, times: { pitlake: own = [], ...others } }) =>
-    Object.entries(others).flatMap(([peer, times]) =>
-      times.length === 0 || own.length === 0 ? [] : [{ name, peer, ratio: median(times) / median(own) }],
+const rangeOf = (times: readonly number[]): string => `${shown(Math.min(...times))} to ${shown(Math.max(...times))}`
+
+const shown = (seconds: number): string =>
+  seconds < 1 ? `${(seconds * 1000).toFixed(0)} ms` : `${seconds.toFixed(2)} s`
+
+function bars({ figures }: TopicResult) {
+  return figures.flatMap(({ name, times: { pitlake: ours = [], ...peers } }) =>
+    Object.entries(peers).flatMap(([peer, times]) =>
+      times.length === 0 || ours.length === 0 ? [] : [{ name, peer, ratio: median(times) / median(ours) }],
     ),
   )
 }

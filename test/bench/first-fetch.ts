@@ -6,7 +6,7 @@ import { loadCatalogue } from '../../src/catalog/load.ts'
 import { Engine, quote } from '../../src/lake/store/engine.ts'
 import { places } from '../../src/lake/store/layout.ts'
 import { byTurns, figure, judged, type Measured, median, sameRows, scaled, told } from './measured.ts'
-import { cache, download, fetchWith, type Took, type Wish } from './programs.ts'
+import { cache, dltVersion, download, fetchWith, type Took, type Wish } from './programs.ts'
 import { benchConfig, type Provider, root, since, withDailyProvider } from './provider.ts'
 
 /*
@@ -185,7 +185,8 @@ function dltPython(): string | undefined {
   const python = join(venv, 'bin', 'python')
   const has = (): boolean => spawnSync(python, ['-c', 'import dlt, pyarrow']).status === 0
   if (!existsSync(python) && spawnSync('python3', ['-m', 'venv', venv]).status !== 0) return undefined
-  if (!has()) spawnSync(python, ['-m', 'pip', 'install', '--quiet', 'dlt[parquet]==1.31.0'], { stdio: 'inherit' })
+  if (!has())
+    spawnSync(python, ['-m', 'pip', 'install', '--quiet', `dlt[parquet]==${dltVersion}`], { stdio: 'inherit' })
   return has() ? python : undefined
 }
 

@@ -40,7 +40,8 @@ async function main(): Promise<void> {
       process.exitCode = 1
     })
     const seconds = (performance.now() - begun) / 1000
-    if (share === 1) await writeTopic({ name, seconds, lines: lines.splice(0), figures: figures.splice(0) }, topics)
+    if (share === 1)
+      await writeTopic({ name, seconds, lines: lines.splice(0), figures: figures.splice(0) }, Object.keys(topics))
   }
 }
 

@@ -6,6 +6,9 @@ import { type Provider, root, since } from './provider.ts'
 /** Where other programs for comparison are kept. */
 export const cache = join(root, '.cache')
 
+/** Version of dlt that is measured beside a first fetch. */
+export const dltVersion = '1.31.0'
+
 /** One program with the lake that it keeps. */
 export interface Program {
   readonly folder: string
