@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { MatchingCells } from '../../src/trust/dating/interval-sweep.ts'
 import {
+  CellList,
   type ClockInterval,
   compareStored,
   findAnswer,
@@ -14,7 +15,6 @@ import {
 import { matcherOf } from '../../src/trust/dating/value-matcher.ts'
 
 const exact = matcherOf(null)
-const anyCell: TableCell = { row: 1, column: 0, at: 0, staleBefore: -Infinity, value: 1 }
 const clocks: readonly KnowledgeClock[] = ['availableAt', 'observedAt']
 
 /** The answer by the definition: of all values that are known the largest, and NULL if it is too old. */
@@ -34,9 +34,11 @@ function answerByDefinition(
 }
 
 function intervalsOf(history: KeyHistory, cells: readonly TableCell[], clock: KnowledgeClock, matcher = exact) {
-  const byCell = new Map(cells.map((cell) => [cell, [] as ClockInterval[]]))
-  findKnowledge(history, cells, matcher, clock, (cell, interval) => byCell.get(cell)?.push(interval))
-  return byCell
+  const intervals = cells.map((): ClockInterval[] => [])
+  const list = new CellList()
+  for (const cell of cells) list.add(cell)
+  findKnowledge(history, list, matcher, clock, (n, from, until) => intervals[n]?.push({ from, until }))
+  return new Map(cells.map((cell, n) => [cell, intervals[n] ?? []]))
 }
 
 const value = fc.record({
@@ -76,7 +78,7 @@ describe('intervals of knowledge', () => {
         const isAged = maxAge !== undefined && known.isNullBefore
         const cells = drawn.map(({ at, value }, n): TableCell => {
           const staleBefore = isAged && at < Infinity ? at - maxAge : -Infinity
-          return { row: n + 1, column: 0, at, value, staleBefore }
+          return { row: n + 1, at, value, staleBefore }
         })
         for (const clock of clocks) {
           const found = intervalsOf(known, cells, clock)
@@ -101,7 +103,7 @@ describe('intervals of knowledge', () => {
       fc.property(fc.array(interval, { minLength: 1, maxLength: 5 }), (drawn) => {
         const cells = drawn.map(({ from, length }) => ({ from: from === -1 ? -Infinity : from, until: from + length }))
         const matching = new MatchingCells()
-        for (const cell of cells) matching.add(anyCell, cell)
+        for (const cell of cells) matching.add(cell.from, cell.until)
         const countAt = (moment: number) => cells.filter(({ from, until }) => from <= moment && moment < until).length
         const ranges = matching.rangesOf(cells.length)
         const counts = Array.from({ length: 20 }, (_, moment) => countAt(moment - 2))
@@ -118,8 +120,8 @@ describe('intervals of knowledge', () => {
 
   test('two ranges that touch are one', () => {
     const matching = new MatchingCells()
-    matching.add(anyCell, { from: 1, until: 3 })
-    matching.add(anyCell, { from: 3, until: Infinity })
+    matching.add(1, 3)
+    matching.add(3, Infinity)
     expect(matching.rangesOf(1)).toEqual([{ from: 1, until: Infinity }])
   })
 })

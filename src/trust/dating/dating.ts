@@ -17,6 +17,7 @@ import {
 import { findColumnsByValue } from './columns-by-value.ts'
 import { MatchingCells } from './interval-sweep.ts'
 import {
+  CellList,
   type ClockInterval,
   findAnswer,
   findKnowledge,
@@ -248,7 +249,7 @@ interface ColumnCells {
   readonly field: RecordField | null
   /** Place among the columns. */
   readonly place: number
-  readonly byKey: Map<string, TableCell[]>
+  readonly byKey: Map<string, CellList>
   readonly assets: Set<string>
   /** Last instant at which a value of the column may become known, microseconds. */
   knownBy: number
@@ -272,13 +273,20 @@ interface RowLabel {
   readonly time: number | null
 }
 
+/** Everything that the lake ever knew for the keys of a column. */
+interface ColumnHistories {
+  readonly byKey: ReadonlyMap<string, KeyHistory>
+  /** History of a key that the lake does not have. */
+  readonly unknown: KeyHistory
+}
+
 /** Column with the states of knowledge that were found. */
 interface SearchedColumn {
   readonly cells: ColumnCells
   readonly rounding: Rounding | null
   readonly matching: Readonly<Record<KnowledgeClock, MatchingCells>>
-  /** Looks up the lake's answer for a cell of a key. */
-  readonly answerOf: (key: string, cell: TableCell, clock: KnowledgeClock, moment: number) => CellValue | undefined
+  /** Reads the histories again; those of all columns together would need much memory. */
+  readonly histories: () => Promise<ColumnHistories>
 }
 
 async function dateMapped({ engine, reading, file, lake, mapping, input }: Attempt): Promise<Outcome | undefined> {
@@ -289,7 +297,7 @@ async function dateMapped({ engine, reading, file, lake, mapping, input }: Attem
   const compared = table.columns.filter(({ cells }) => cells > 0)
   if (compared.length === 0) return undefined
   const searched = await searchColumns(compared, { engine, reading, mapping, lake, fields, options })
-  return judge(searched, table, mapping, options)
+  return await judge(searched, table, mapping, options)
 }
 
 /** What cells are read with. */
@@ -402,13 +410,12 @@ class CellColumns {
     this.#keyedBy = keyedByOf(mapping.kind)
   }
 
-  add(column: ColumnCells, asset: string | null, { t, availableAt }: CellPlace, cell: Omit<TableCell, 'column'>): void {
+  add(column: ColumnCells, asset: string | null, { t, availableAt }: CellPlace, cell: TableCell): void {
     const keyedBy = column.series === null ? 'series' : this.#keyedBy
     const key = seriesKey(asset ?? '', t, availableAt, keyedBy)
-    const whole = { ...cell, column: column.place }
-    const cells = column.byKey.get(key)
-    if (cells === undefined) column.byKey.set(key, [whole])
-    else cells.push(whole)
+    let cells = column.byKey.get(key)
+    if (cells === undefined) column.byKey.set(key, (cells = new CellList()))
+    cells.add(cell)
     if (asset !== null) column.assets.add(asset)
     column.knownBy = Math.max(column.knownBy, cell.at)
     column.cells++
@@ -504,11 +511,15 @@ async function searchColumns(columns: readonly ColumnCells[], context: SearchCon
       : await reading(async () => await readRecords(engine, { resource, ids: [...ids], fields }))
   for (const column of columns) {
     const { series } = column
-    const histories =
-      series === null
-        ? (states[records.indexOf(column)] ?? new Map<string, KeyHistory>())
-        : await reading(async () => await readSeries(engine, requestOf(column, series, context)))
-    searched.push(searchColumn(column, histories, isNullBefore(column, mapping)))
+    const unknown: KeyHistory = { values: [], isNullBefore: isNullBefore(column, mapping) }
+    const histories = async (): Promise<ColumnHistories> => {
+      const byKey =
+        series === null
+          ? states[records.indexOf(column)]
+          : await reading(async () => await readSeries(engine, requestOf(column, series, context)))
+      return { byKey: byKey ?? new Map<string, KeyHistory>(), unknown }
+    }
+    searched.push({ cells: column, histories, ...searchColumn(column, await histories()) })
   }
   return searched
 }
@@ -536,21 +547,17 @@ function requestOf(
 }
 
 /** Searches a column with each way in which its numbers may be rounded, until all cells match at some time. */
-function searchColumn(
-  cells: ColumnCells,
-  histories: ReadonlyMap<string, KeyHistory>,
-  isNullBefore: boolean,
-): SearchedColumn {
-  const unknown: KeyHistory = { values: [], isNullBefore }
-  const roundings = cells.series === null ? [null] : listRoundings(numbersOf(cells))
-  let best: RoundedSearch | undefined
+function searchColumn(cells: ColumnCells, { byKey, unknown }: ColumnHistories): RoundedSearch {
+  const roundings = cells.series === null ? [null] : listRoundings(() => numbersOf(cells))
+  let best: (RoundedSearch & { readonly most: number }) | undefined
   for (const rounding of roundings) {
     const matcher = matcherOf(rounding)
     const matching = { availableAt: new MatchingCells(), observedAt: new MatchingCells() }
     for (const clock of clocks) {
+      const counted = matching[clock]
       for (const [key, own] of cells.byKey) {
-        const history = histories.get(key) ?? unknown
-        findKnowledge(history, own, matcher, clock, (cell, interval) => matching[clock].add(cell, interval))
+        const history = byKey.get(key) ?? unknown
+        findKnowledge(history, own, matcher, clock, (_, from, until) => counted.add(from, until))
       }
     }
     const most = Math.max(...clocks.map((clock) => matching[clock].best().matching))
@@ -559,32 +566,29 @@ function searchColumn(
   }
   if (best === undefined) throw new RangeError('a column without a way to compare it')
   const { rounding, matching } = best
-  return { cells, rounding, matching, answerOf: answerIn(histories, unknown) }
+  return { rounding, matching }
 }
 
-/** Search with one way of rounding, and the most cells that match at one time. */
-interface RoundedSearch extends Pick<SearchedColumn, 'rounding' | 'matching'> {
-  readonly most: number
-}
+/** Search with the way of rounding with which the most cells match at one time. */
+type RoundedSearch = Pick<SearchedColumn, 'rounding' | 'matching'>
 
 function* numbersOf({ byKey }: ColumnCells): Generator<number> {
-  for (const cells of byKey.values()) for (const { value } of cells) if (typeof value === 'number') yield value
+  for (const cells of byKey.values())
+    for (let n = 0; n < cells.length; n++) {
+      const value = cells.value(n)
+      if (typeof value === 'number') yield value
+    }
 }
 
 const clocks: readonly KnowledgeClock[] = ['availableAt', 'observedAt']
 
-/** Looks up answers in the histories of a column. */
-function answerIn(histories: ReadonlyMap<string, KeyHistory>, unknown: KeyHistory): SearchedColumn['answerOf'] {
-  return (key, cell, clock, moment) => findAnswer(histories.get(key) ?? unknown, cell, clock, moment)
-}
-
 /** Judges what was found, and explains the first contradictions. */
-function judge(
+async function judge(
   searched: readonly SearchedColumn[],
   { rows, labels, unknownMetrics }: TableCells,
   mapping: TableMapping,
   options: DatingOptions,
-): Outcome {
+): Promise<Outcome> {
   const cells = searched.reduce((sum, { cells: own }) => sum + own.cells, 0)
   const whole = {
     availableAt: MatchingCells.joined(searched.map(({ matching }) => matching.availableAt)),
@@ -595,24 +599,23 @@ function judge(
     observedAt: whole.observedAt.rangesOf(cells),
   }
   const columns = searched.map(datedColumn)
-  const contradictions = new Contradictions(searched, labels)
   const isDated = ranges.availableAt.length + ranges.observedAt.length > 0
   const claims = [
     { clock: 'availableAt', text: options.claimed },
     { clock: 'observedAt', text: options.claimedObserved },
   ] as const
-  const failed = claims.flatMap(({ clock, text }) => {
+  const refuted = claims.flatMap(({ clock, text }) => {
     const moment = text === undefined ? undefined : parseMicros(text)
-    if (moment === undefined || isWithin(ranges[clock], moment)) return []
-    return [contradictions.at(clock, moment, true)]
+    return moment === undefined || isWithin(ranges[clock], moment) ? [] : [{ clock, moment, claimed: true }]
   })[0]
   const best = { availableAt: whole.availableAt.best(), observedAt: whole.observedAt.best() }
   const clock = best.observedAt.matching > best.availableAt.matching ? 'observedAt' : 'availableAt'
-  const contradiction = failed ?? (isDated ? null : contradictions.at(clock, best[clock].at, false))
+  const contradicted = refuted ?? (isDated ? undefined : { clock, moment: best[clock].at, claimed: false })
+  const contradiction = contradicted === undefined ? null : await findContradiction(searched, labels, contradicted)
   const hasOwn = columns.every((column) => column.as_of.length > 0 || column.observed_as_of.length > 0)
   const { kind, time, asset, record, resource } = mapping
   const table: DatedTable = {
-    verdict: isDated ? (failed === undefined ? 'dated' : 'contradicted') : hasOwn ? 'mixed' : 'unmatched',
+    verdict: isDated ? (refuted === undefined ? 'dated' : 'contradicted') : hasOwn ? 'mixed' : 'unmatched',
     kind,
     rows,
     cells,
@@ -651,59 +654,82 @@ function datedColumn({ cells, rounding, matching }: SearchedColumn): DatedColumn
   }
 }
 
-/** Contradicting cells of the searched columns. */
-class Contradictions {
-  readonly #searched: readonly SearchedColumn[]
-  readonly #labels: readonly RowLabel[]
+/** State of knowledge that cells contradict. */
+interface ContradictedState {
+  readonly clock: KnowledgeClock
+  readonly moment: number
+  readonly claimed: boolean
+}
 
-  constructor(searched: readonly SearchedColumn[], labels: readonly RowLabel[]) {
-    this.#searched = searched
-    this.#labels = labels
-  }
-
-  at(clock: KnowledgeClock, moment: number, claimed: boolean): Contradiction {
-    const found: ContradictingCell[] = []
-    let count = 0
-    for (const column of this.#searched) {
-      const matching = column.matching[clock].at(moment)
-      for (const [key, cells] of column.cells.byKey) {
-        for (const cell of cells) {
-          if (matching.has(cell)) continue
-          count++
-          found.push({ column, key, cell })
-        }
+/** Finds the cells that contradict a state of knowledge: their number, and the first of them. */
+async function findContradiction(
+  searched: readonly SearchedColumn[],
+  labels: readonly RowLabel[],
+  { clock, moment, claimed }: ContradictedState,
+): Promise<Contradiction> {
+  let first: ContradictingCell[] = []
+  let count = 0
+  for (const column of searched) {
+    const { byKey, unknown } = await column.histories()
+    const matcher = matcherOf(column.rounding)
+    for (const [key, cells] of column.cells.byKey) {
+      const history = byKey.get(key) ?? unknown
+      const matching = new Uint8Array(cells.length)
+      findKnowledge(history, cells, matcher, clock, (n, from, until) => {
+        if (from <= moment && moment < until) matching[n] = 1
+      })
+      for (let n = 0; n < cells.length; n++) {
+        if (matching[n] === 1) continue
+        count++
+        first.push({ column, history, cell: cells.cell(n) })
+        if (first.length > 1000) first = firstShown(first)
       }
     }
-    const first = found
-      .toSorted((a, b) => a.cell.row - b.cell.row || a.cell.column - b.cell.column)
-      .slice(0, mostShown)
-      .map((cell) => this.#explained(cell, clock, moment))
-    const axis = clock === 'availableAt' ? 'as_of' : 'observed_as_of'
-    return { axis, at: timeText(moment), claimed, cells: count, first }
   }
+  const axis = clock === 'availableAt' ? 'as_of' : 'observed_as_of'
+  const shown = firstShown(first).map((cell) => explainCell(cell, labels, clock, moment))
+  return { axis, at: timeText(moment), claimed, cells: count, first: shown }
+}
 
-  #explained({ column, key, cell }: ContradictingCell, clock: KnowledgeClock, moment: number): ContradictedCell {
-    const { asset = null, time = null } = this.#labels[cell.row - 1] ?? {}
-    const answer = column.answerOf(key, cell, clock, moment)
-    const rangesOf = (own: KnowledgeClock) => column.matching[own].ofCell(cell).map(timeRange)
-    return {
-      row: cell.row,
-      column: column.cells.label,
-      asset: column.cells.about.asset ?? asset,
-      time: time === null ? null : timeText(time),
-      value: cell.value,
-      answer: answer ?? null,
-      is_listed: answer !== undefined,
-      as_of: rangesOf('availableAt'),
-      observed_as_of: rangesOf('observedAt'),
-    }
+/** Keeps the cells that are shown: the first ones in the order of rows and columns. */
+function firstShown(cells: readonly ContradictingCell[]): ContradictingCell[] {
+  return cells
+    .toSorted((a, b) => a.cell.row - b.cell.row || a.column.cells.place - b.column.cells.place)
+    .slice(0, mostShown)
+}
+
+function explainCell(
+  { column, history, cell }: ContradictingCell,
+  labels: readonly RowLabel[],
+  clock: KnowledgeClock,
+  moment: number,
+): ContradictedCell {
+  const { asset = null, time = null } = labels[cell.row - 1] ?? {}
+  const answer = findAnswer(history, cell, clock, moment)
+  const only = new CellList()
+  only.add(cell)
+  const rangesOf = (own: KnowledgeClock): readonly TimeRange[] => {
+    const matching = new MatchingCells()
+    findKnowledge(history, only, matcherOf(column.rounding), own, (_, from, until) => matching.add(from, until))
+    return matching.rangesOf(1).map(timeRange)
+  }
+  return {
+    row: cell.row,
+    column: column.cells.label,
+    asset: column.cells.about.asset ?? asset,
+    time: time === null ? null : timeText(time),
+    value: cell.value,
+    answer: answer ?? null,
+    is_listed: answer !== undefined,
+    as_of: rangesOf('availableAt'),
+    observed_as_of: rangesOf('observedAt'),
   }
 }
 
-/** Cell that contradicts a time, with its column and key. */
+/** Cell that contradicts a time, with its column and the history of its key. */
 interface ContradictingCell {
   readonly column: SearchedColumn
-  readonly key: string
+  readonly history: KeyHistory
   readonly cell: TableCell
 }
 

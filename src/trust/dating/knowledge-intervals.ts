@@ -29,13 +29,52 @@ export interface KeyHistory {
 export interface TableCell {
   /** Row of the table, counted from 1. */
   readonly row: number
-  /** Place of its column among the compared columns. */
-  readonly column: number
   /** Last instant at which a value may become known, microseconds. Infinity: no limit but the state of knowledge. */
   readonly at: number
   /** Values whose interval ended before this instant are too old and answer NULL. -Infinity: none is. */
   readonly staleBefore: number
   readonly value: CellValue
+}
+
+/** Cells of a key. A table may have millions, so that each fact has an array of its own instead of an object a cell. */
+export class CellList {
+  readonly #rows: number[] = []
+  readonly #at: number[] = []
+  readonly #staleBefore: number[] = []
+  readonly #values: CellValue[] = []
+
+  get length(): number {
+    return this.#rows.length
+  }
+
+  add({ row, at, staleBefore, value }: TableCell): void {
+    this.#rows.push(row)
+    this.#at.push(at)
+    this.#staleBefore.push(staleBefore)
+    this.#values.push(value)
+  }
+
+  /** Returns the nth cell, counted from 0. */
+  cell(n: number): TableCell {
+    return { row: this.#rows[n] ?? 0, at: this.at(n), staleBefore: this.staleBefore(n), value: this.value(n) }
+  }
+
+  at(n: number): number {
+    return this.#at[n] ?? -Infinity
+  }
+
+  staleBefore(n: number): number {
+    return this.#staleBefore[n] ?? -Infinity
+  }
+
+  value(n: number): CellValue {
+    return this.#values[n] ?? null
+  }
+
+  /** Whether values can be too old for a cell. */
+  canBeStale(): boolean {
+    return this.#staleBefore.some((time) => time > -Infinity)
+  }
 }
 
 /** Clock of a state of knowledge: that of `as_of`, or that of `observed_as_of`. */
@@ -52,6 +91,9 @@ export function compareStored(a: StoredValue, b: StoredValue): number {
   return a.t - b.t || a.availableAt - b.availableAt || a.observedAt - b.observedAt
 }
 
+/** Receives that the nth cell of a key matches from an instant of a clock until another, microseconds. */
+export type FoundInterval = (n: number, from: number, until: number) => void
+
 /**
  * Finds for each cell of a key all states of knowledge in which the lake answers its value. The answer is the last known
  * value in the order of the history. A value is therefore the answer from its own instant until a later one in that order
@@ -59,25 +101,25 @@ export function compareStored(a: StoredValue, b: StoredValue): number {
  */
 export function findKnowledge(
   history: KeyHistory,
-  cells: readonly TableCell[],
+  cells: CellList,
   matcher: ValueMatcher,
   clock: KnowledgeClock,
-  found: (cell: TableCell, interval: ClockInterval) => void,
+  found: FoundInterval,
 ): void {
-  const canBeStale = cells.some(({ staleBefore }) => staleBefore > -Infinity)
-  const values = canBeStale ? history.values : withoutRepetitions(history.values, matcher, clock)
-  const questions = groupQuestions({ ...history, values }, cells, matcher)
-  const earliest = new EarliestInstants(values.map(({ availableAt }) => availableAt))
-  const ask = (cell: TableCell, from: number): void => {
-    const until = earliest.upTo(cell.at)
-    if (from < until) found(cell, { from, until })
+  const values = cells.canBeStale() ? history.values : withoutRepetitions(history.values, matcher, clock)
+  const { byPlace, nullBefore } = groupQuestions({ ...history, values }, cells, matcher)
+  const earliest = new EarliestInstants(values)
+  const ask = (n: number, from: number): void => {
+    const until = earliest.upTo(cells.at(n))
+    if (from < until) found(n, from, until)
   }
   for (let place = values.length - 1; place >= -1; place--) {
-    for (const cell of questions.nullBefore.get(place + 1) ?? []) ask(cell, -Infinity)
+    nullBefore.forEach(place + 1, (n) => ask(n, -Infinity))
     const value = values[place]
     if (value === undefined) continue
-    for (const cell of questions.byPlace.get(place) ?? []) ask(cell, value[clock])
-    earliest.add(value.availableAt, value[clock])
+    const from = value[clock]
+    byPlace.forEach(place, (n) => ask(n, from))
+    earliest.add(value.availableAt, from)
   }
 }
 
@@ -103,53 +145,79 @@ function withoutRepetitions(
   clock: KnowledgeClock,
 ): readonly StoredValue[] {
   const kept: StoredValue[] = []
-  let classes: string | undefined
+  let before: StoredValue | undefined
+  let classes: readonly ValueClass[] | undefined
   for (const value of values) {
-    const own = value.value === undefined ? undefined : JSON.stringify(matcher.classesOf(value.value))
-    const before = kept.at(-1)
-    const repeats = before !== undefined && own === classes && before[clock] <= value[clock]
-    if (repeats && before.availableAt <= value.availableAt) continue
+    const own = value.value === undefined ? undefined : matcher.classesOf(value.value)
+    const repeats = before !== undefined && areSame(own, classes) && before[clock] <= value[clock]
+    if (repeats && before !== undefined && before.availableAt <= value.availableAt) continue
     kept.push(value)
+    before = value
     classes = own
   }
   return kept
 }
 
+function areSame(a: readonly ValueClass[] | undefined, b: readonly ValueClass[] | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b
+  return a.length === b.length && a.every((one, n) => one === b[n])
+}
+
 /** Cells of a key, by the place of a value in its history. */
 interface CellQuestions {
   /** Cells that the value at a place matches. */
-  readonly byPlace: ReadonlyMap<number, readonly TableCell[]>
+  readonly byPlace: Lists
   /** Cells of NULL, by the first place whose value is not too old: NULL is the answer as long as none from there on is known. */
-  readonly nullBefore: ReadonlyMap<number, readonly TableCell[]>
+  readonly nullBefore: Lists
 }
 
-function groupQuestions(
-  { values, isNullBefore }: KeyHistory,
-  cells: readonly TableCell[],
-  matcher: ValueMatcher,
-): CellQuestions {
-  const places = new Map<ValueClass, number[]>()
+function groupQuestions({ values, isNullBefore }: KeyHistory, cells: CellList, matcher: ValueMatcher): CellQuestions {
+  const numbers = new Map<ValueClass, number>()
+  const places = new Lists()
   for (const [place, { value }] of values.entries()) {
     if (value === undefined) continue
-    for (const valueClass of matcher.classesOf(value)) appendTo(places, valueClass, place)
-  }
-  const byPlace = new Map<number, TableCell[]>()
-  const nullBefore = new Map<number, TableCell[]>()
-  for (const cell of cells) {
-    const firstFresh = countStale(values, cell.staleBefore)
-    for (const place of places.get(matcher.classOf(cell.value)) ?? []) {
-      const isKnown = (values[place]?.availableAt ?? Infinity) <= cell.at
-      if (isKnown && place >= firstFresh) appendTo(byPlace, place, cell)
+    for (const valueClass of matcher.classesOf(value)) {
+      let number = numbers.get(valueClass)
+      if (number === undefined) numbers.set(valueClass, (number = numbers.size))
+      places.add(number, place)
     }
-    if (cell.value === null && isNullBefore) appendTo(nullBefore, firstFresh, cell)
+  }
+  const byPlace = new Lists()
+  const nullBefore = new Lists()
+  for (let n = 0; n < cells.length; n++) {
+    const at = cells.at(n)
+    const value = cells.value(n)
+    const firstFresh = countStale(values, cells.staleBefore(n))
+    const number = numbers.get(matcher.classOf(value))
+    if (number !== undefined)
+      places.forEach(number, (place) => {
+        const isKnown = (values[place]?.availableAt ?? Infinity) <= at
+        if (isKnown && place >= firstFresh) byPlace.add(place, n)
+      })
+    if (value === null && isNullBefore) nullBefore.add(firstFresh, n)
   }
   return { byPlace, nullBefore }
 }
 
-function appendTo<Key, Item>(lists: Map<Key, Item[]>, key: Key, item: Item): void {
-  const list = lists.get(key)
-  if (list === undefined) lists.set(key, [item])
-  else list.push(item)
+/** Lists of numbers, chained in three arrays: an array for each list would be an object for each stored value. */
+class Lists {
+  /** Last link of each list; 0 or absent if it is empty. Links count from 1. */
+  readonly #last: number[] = []
+  /** The item of each link. */
+  readonly #items: number[] = [0]
+  /** The link before each link. */
+  readonly #before: number[] = [0]
+
+  add(list: number, item: number): void {
+    while (this.#last.length <= list) this.#last.push(0)
+    this.#before.push(this.#last[list] ?? 0)
+    this.#last[list] = this.#items.push(item) - 1
+  }
+
+  /** Visits the items of a list, the last one first. */
+  forEach(list: number, visit: (item: number) => void): void {
+    for (let link = this.#last[list] ?? 0; link > 0; link = this.#before[link] ?? 0) visit(this.#items[link] ?? 0)
+  }
 }
 
 /** Counts the values that are too old; they are the first ones. */
@@ -170,8 +238,9 @@ class EarliestInstants {
   readonly #times: Float64Array
   readonly #minima: Float64Array
 
-  constructor(times: readonly number[]) {
-    this.#times = Float64Array.from(new Set(times)).sort()
+  constructor(values: readonly StoredValue[]) {
+    const times = Float64Array.from(values, ({ availableAt }) => availableAt).sort()
+    this.#times = times.filter((time, n) => n === 0 || time !== times[n - 1])
     this.#minima = new Float64Array(this.#times.length + 1).fill(Infinity)
   }
 

@@ -90,24 +90,20 @@ export function countDigits(value: number): DigitCount | undefined {
 
 /**
  * Lists how the numbers of a column may have been rounded, the strictest way first: not at all, to floats of 32 bits, to
- * digits behind the point, to significant digits.
+ * digits behind the point, to significant digits. The numbers are read only if the first way does not suffice.
  */
-export function listRoundings(numbers: Iterable<number>): readonly (Rounding | null)[] {
+export function* listRoundings(numbers: () => Iterable<number>): Generator<Rounding | null> {
+  yield null
   const counts: DigitCount[] = []
   let isSingle = true
-  for (const number of numbers) {
+  for (const number of numbers()) {
     const count = countDigits(number)
     if (count !== undefined) counts.push(count)
     isSingle &&= Math.fround(number) === number
   }
-  const usual = (kind: keyof DigitCount): Rounding[] =>
-    usualCounts(counts.map((count) => count[kind])).map((digits) => ({ kind, digits }))
-  return [
-    null,
-    ...(isSingle ? [{ kind: 'single', digits: null } as const] : []),
-    ...usual('decimals'),
-    ...usual('significant'),
-  ]
+  if (isSingle) yield { kind: 'single', digits: null }
+  for (const kind of ['decimals', 'significant'] as const)
+    for (const digits of usualCounts(counts.map((count) => count[kind]))) yield { kind, digits }
 }
 
 /** Lists the numbers of digits that a column may have been rounded to: the most that any number has, and the commonest. */
