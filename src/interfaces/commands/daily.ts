@@ -4,7 +4,7 @@ import { day } from '../../base/time.ts'
 import { explainThrown } from './frame.ts'
 import { dueMerges, mergeDue, mergeVerdict } from '../../maintenance/upkeep/merge-jobs.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
-import { buildViews } from '../../query/views/build.ts'
+import { makeVersionCurrent } from '../../query/views/current.ts'
 import { redact } from '../../base/secrets.ts'
 import { refuseMirror } from '../../lake/store/marker.ts'
 import { isBegun } from '../../lake/store/new-lake.ts'
@@ -189,7 +189,7 @@ async function viewed(call: Call): Promise<StepEnd> {
   const { settings, catalogue } = call
   requireLake(settings.data)
   using ledger = await Ledger.open(settings.data)
-  const built = await buildViews(ledger, { catalogue, deps: lakeWorld(call, 'daily') })
+  const built = await makeVersionCurrent(ledger, { catalogue, deps: lakeWorld(call, 'daily') })
   return { code: 0, line: `of version ${built.version}`, report: built }
 }
 

@@ -21,9 +21,9 @@ export async function finishRun(end: RunEnd, { catalogue, deps, note }: FinishDe
       const { mergeSmallFiles } = await import('./merge-jobs.ts')
       await mergeSmallFiles(end.ledger, { threads: 1, ...deps }, end.run)
     })
-  const { makeCurrent } = await import('../../query/views/current.ts')
+  const { makeVersionCurrent } = await import('../../query/views/current.ts')
   // The command reports at its end what keeps the views from being made: it tries once more.
-  await makeCurrent(end.ledger, { catalogue, deps }).catch(() => undefined)
+  await makeVersionCurrent(end.ledger, { catalogue, deps }).catch(() => undefined)
 }
 
 async function noted(doing: string, note: (text: string) => void, work: () => Promise<unknown>): Promise<void> {

@@ -5,7 +5,7 @@ import { runsMark } from '../../lake/ledger/derived.ts'
 import { sha256 } from '../../lake/ledger/entry.ts'
 import { diskError, namesIn, realDisk, statOf } from '../../lake/store/disk.ts'
 import { Engine, quote, readsWell } from '../../lake/store/engine.ts'
-import { storedWeekStart, liveFiles } from '../../lake/ledger/index-queries.ts'
+import { liveFiles, type StoredFile, storedWeekStart } from '../../lake/ledger/index-queries.ts'
 import { resolve } from 'node:path'
 import { inLake, places } from '../../lake/store/layout.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
@@ -97,12 +97,40 @@ interface ViewsOptions extends ViewsBuild {
   readonly into?: string
 }
 
+/** What a build of views left in place. Scripts rely on the names. */
+export interface BuiltViews {
+  /** Whether the files were made; false if they existed already. */
+  readonly made: boolean
+  /** Version of the lake. */
+  readonly version: number
+  /** Number of views, macros and schemas. */
+  readonly objects: number
+  /** Number of data files that the views can read. */
+  readonly files: number
+  /** Number of exports of the ledger that were written. */
+  readonly exports: number
+  /** Bytes of `lake.duckdb`. */
+  readonly bytes: number
+}
+
+/** Describes views that a manifest names and that stay as they are. */
+export async function standingViews(ledger: Ledger, { version, objects }: Manifest): Promise<BuiltViews> {
+  const files = countFiles(liveFiles(ledger))
+  const bytes = await databaseBytes(ledger.root)
+  return { made: false, version, objects: Object.keys(objects).length, files, exports: 0, bytes }
+}
+
+const countFiles = (files: readonly StoredFile[]): number => new Set(files.map(({ path }) => path)).size
+
+const databaseBytes = async (root: string): Promise<number> =>
+  (await statOf(inLake(root, places.database)))?.size ?? 0
+
 /**
  * Makes `lake.duckdb`, `lake.sql` and their manifest from the ledger. Each is replaced whole by rename: a session with
  * the old database open continues with it. Builders wait for each other, and each starts from what is committed by
  * then. `made` is false if the files existed already.
  */
-export async function buildViews(ledger: Ledger, options: ViewsOptions) {
+export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise<BuiltViews> {
   const { deps, into = ledger.root } = options
   await using _lock = await waitForViews(ledger.root, deps)
   using engine = openedOnce()
@@ -120,14 +148,13 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions) {
       await dropExports(into, had, deps)
       await noteProved(into, readByViews(ledger, manifest), deps.disk ?? realDisk, mark)
     }
-    const bytes = (await statOf(inLake(into, places.database)))?.size ?? 0
     return {
       made: isNeeded,
       version: statements.version,
       objects: statements.objects.length,
-      files: new Set(files.map(({ path }) => path)).size,
+      files: countFiles(files),
       exports: exported.written,
-      bytes,
+      bytes: await databaseBytes(into),
     }
   } catch (error) {
     throw diskError(error, 'building the views')

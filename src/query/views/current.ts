@@ -7,8 +7,8 @@ import { isWritable } from '../../lake/store/disk.ts'
 import { textOf } from '../../lake/store/files.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import { isFree } from '../../lake/store/lock.ts'
-import { buildViews } from './build.ts'
-import { catalogueDigest, readManifest, templatesDigest } from './manifest.ts'
+import { type BuiltViews, buildViews, standingViews } from './build.ts'
+import { catalogueDigest, type Manifest, readManifest, templatesDigest } from './manifest.ts'
 
 /*
  * The law of what is derived, for views: every command that may commit ends with `bringViewsForward`, and whoever reads
@@ -55,23 +55,36 @@ export async function bringViewsForward(root: string, making: ViewsBuild): Promi
  * Leaves a lake with views of its newest version, made by this program with this catalogue; makes them only where they
  * are not that.
  */
-export async function makeCurrent(ledger: Ledger, making: ViewsBuild): Promise<void> {
+async function makeCurrent(ledger: Ledger, making: ViewsBuild): Promise<void> {
   await ledger.catchUp()
-  if (ledger.head().version > 0 && !(await areCurrent(ledger, making))) await buildViews(ledger, making)
+  if (ledger.head().version === 0) return
+  const manifest = await currentManifest(ledger, making)
+  if (manifest === null || manifest.runs !== runsMark(ledger)) await buildViews(ledger, making)
 }
 
-/** Whether the views in place are whole, of the newest version, and what this program and this catalogue would make. */
-async function areCurrent(ledger: Ledger, { catalogue, deps }: ViewsBuild): Promise<boolean> {
+/**
+ * Leaves a lake with views of its newest version in the middle of a command. Views that lack only rows of `runs` and
+ * `requests` stay: these rows make no version, each job adds some, and the command itself ends with
+ * `bringViewsForward`.
+ */
+export async function makeVersionCurrent(ledger: Ledger, making: ViewsBuild): Promise<BuiltViews> {
+  await ledger.catchUp()
+  const manifest = await currentManifest(ledger, making)
+  return manifest === null ? await buildViews(ledger, making) : await standingViews(ledger, manifest)
+}
+
+/**
+ * Reads the manifest of the views in place if they are whole, of the newest version, and what this program and this
+ * catalogue would make, apart from the rows of runs; null otherwise.
+ */
+async function currentManifest(ledger: Ledger, { catalogue, deps }: ViewsBuild): Promise<Manifest | null> {
   const manifest = await readManifest(ledger.root)
-  if (manifest === undefined) return false
+  if (manifest === undefined) return null
   const thing = { name: 'these views', version: manifest.version, program: manifest.program, remedy: 'pitlake views' }
-  if (manifest.version > ledger.head().version) return false
-  if (lagOf(thing, { newest: ledger.head().version, program: deps.program }) !== null) return false
-  return (
-    manifest.runs === runsMark(ledger) &&
-    manifest.templates === templatesDigest() &&
-    manifest.catalogue === catalogueDigest(catalogue)
-  )
+  if (manifest.version > ledger.head().version) return null
+  if (lagOf(thing, { newest: ledger.head().version, program: deps.program }) !== null) return null
+  const isOurs = manifest.templates === templatesDigest() && manifest.catalogue === catalogueDigest(catalogue)
+  return isOurs ? manifest : null
 }
 
 /** Jobs that leave current views when they end. */
