@@ -22,7 +22,7 @@ import { createTableSql, ledgerTables } from './columns.ts'
 import { decodeEntry, type Provider, providerFields, sha256 } from './entry.ts'
 import { entriesAfter, type Listing, listJournal, onJournal, readEntry, type Sealed } from './journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
-import { type Index, type IndexRow, parseCell, checkedValue, type Statement } from './index-rows.ts'
+import { type Index, type IndexCell, type IndexRow, parseCell, checkedValue, type Statement } from './index-rows.ts'
 import { real, shape, text, type ValueCheck, wholeNumber } from '../../base/value-checks.ts'
 import { forceFacts, type PlacedFacts, readFacts } from './run-facts.ts'
 import { textsIn } from '../store/sql.ts'
@@ -374,9 +374,20 @@ export class Ledger implements Index {
 
   /** Reads all rows of a table in the order of its key, so that equal lakes give equal rows. */
   rowsOf(table: string): Iterable<IndexRow> {
+    return this.statement(this.#inOrder(table)).iterate()
+  }
+
+  /** Reads the cells of all rows as `rowsOf` does; arrays cost half of what records do. */
+  cellsIn(table: string): Iterable<readonly IndexCell[]> {
+    const statement = this.#database.prepare(this.#inOrder(table))
+    statement.setReturnArrays(true)
+    return statement.iterate() as Iterable<unknown> as Iterable<readonly IndexCell[]>
+  }
+
+  #inOrder(table: string): string {
     const columns = this.statement(`SELECT name, pk FROM pragma_table_info('${table}') ORDER BY pk, cid`).all()
     const key = columns.filter((column) => column['pk'] !== 0).map((column) => String(column['name']))
-    return this.statement(`SELECT * FROM ${table} ORDER BY ${key.join(', ')}`).iterate()
+    return `SELECT * FROM ${table} ORDER BY ${key.join(', ')}`
   }
 }
 

@@ -3,7 +3,8 @@ import { checkpointHeader } from '../../lake/ledger/checkpoint.ts'
 import { isUnreleased, openSealed, refuseOtherLayout } from '../../lake/ledger/entry.ts'
 import { loadCheckpointIndex } from '../../lake/ledger/checkpoint-writer.ts'
 import { isFoldedSince, type Listing, listJournal, readEntry, type Sealed } from '../../lake/ledger/journal.ts'
-import { Ledger } from '../../lake/ledger/ledger.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import type { RebuiltIndex } from '../../lake/ledger/rebuilt-index.ts'
 import { readEntryText } from '../../lake/ledger/packed-entry.ts'
 import { type Disk, entriesIn, makeFolder, statOf } from '../../lake/store/disk.ts'
 import { asideFile, checkpointFile, entryFile, inLake, parseJournalName, places } from '../../lake/store/layout.ts'
@@ -194,17 +195,14 @@ export interface UnfitEntry {
  * Finds the journal's last entry, if its bytes are sound and everything before it is, but it cannot be applied. Older
  * versions could commit such a one; no command opens the lake while it is there.
  */
-export async function unfitEntry(root: string): Promise<UnfitEntry | undefined> {
+export async function unfitEntry(root: string, rebuilt: RebuiltIndex): Promise<UnfitEntry | undefined> {
   const { newest: version, folded } = await listJournal(root)
   if (folded >= version) return undefined
   const text = await readEntryText(root, version).catch(() => undefined)
   const digest = text === undefined ? undefined : soundDigest(text, version)
   if (text === undefined || digest === undefined) return undefined
-  using before = await Ledger.inMemory(root, version - 1).catch(() => undefined)
-  if (before?.head().version !== version - 1) {
-    before?.close()
-    return undefined
-  }
+  const before = await rebuilt.upTo(version - 1).catch(() => undefined)
+  if (before?.head().version !== version - 1) return undefined
   try {
     const { entry } = before.rehearse(text, entryFile(version))
     const follows = entry.version === version && entry.previous === before.head().digest

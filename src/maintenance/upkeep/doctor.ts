@@ -24,12 +24,14 @@ import { isWritable } from '../../lake/store/disk.ts'
 import { places } from '../../lake/store/layout.ts'
 import type { Micros } from '../../base/time.ts'
 import { refuseMirror } from '../../lake/store/marker.ts'
+import type { IndexCell } from '../../lake/ledger/index-rows.ts'
 import { Ledger, noLake } from '../../lake/ledger/ledger.ts'
+import { RebuiltIndex } from '../../lake/ledger/rebuilt-index.ts'
 import { observedAgain, type ObservedAgain } from '../../lake/ledger/lost-points.ts'
 import type { Resources } from '../../sources/registry/bodies.ts'
 import { type Adoption, adoptLost, endAdoption, isHalfAdopted } from './adopt.ts'
 import { type ForgottenFiles, forgetLost } from './forget.ts'
-import { judgeLake, type LakeJudgement, moveFound, type Way } from './judgement.ts'
+import { judgeLake, judgeLakeWith, type LakeJudgement, moveFound, type Way } from './judgement.ts'
 import { countStrayDataFiles, type StrayDataFiles } from '../../lake/store/parquet.ts'
 import {
   clearJournal,
@@ -123,12 +125,15 @@ const nothingSeen: Diagnosis = {
 
 async function examineFolders(input: DoctorInput, deps: DoctorDeps): Promise<Diagnosis> {
   const { data: root, rebuildLedger, repair, forgetLost, adopt } = input
-  const judged = await judgeLake(root)
+  using rebuilt = new RebuiltIndex(root)
+  const judged = await judgeLakeWith(root, rebuilt)
   if (judged.way === 'adopt') await refuseHalfMirror(root)
   if (judged.way === 'adopt' && adopt) return await adopted(input, adopt, deps)
   if (judged.way === 'adopt' && judged.journal.newest === 0) return await withoutJournal(input, deps)
   if (!isBegun(root)) throw noLake(root)
-  const first = await look(input, deps, judged)
+  const first = await look(input, deps, judged, rebuilt)
+  // What follows may mend the journal.
+  rebuilt.close()
   const half = Boolean(adopt) && (await isHalfAdopted(root))
   if (!(half || rebuildLedger || repair || forgetLost) || judged.way === 'newer') return first
   const mended = await mendIndex(input, half, judged, deps)
@@ -136,7 +141,7 @@ async function examineFolders(input: DoctorInput, deps: DoctorDeps): Promise<Dia
   const rest = ledger ? await mendFiles(ledger, input, deps) : undefined
   if (ledger) mended.push(...(rest?.done ?? []), ...(await mendViews(ledger, input, deps)))
   if (half) await endAdoption(root, deps)
-  const diagnosis = await look(input, deps)
+  const diagnosis = await lookAgain(input, deps)
   const findings = diagnosis.findings.map((damage) => withReason(damage, rest?.beyond))
   return { ...diagnosis, findings, mended, forgotten: rest?.forgotten ?? null }
 }
@@ -232,7 +237,7 @@ async function adopted(input: DoctorInput, adopting: Adoption, deps: DoctorDeps)
   using ledger = await Ledger.open(input.data)
   await deps.views?.(ledger)
   await endAdoption(input.data, deps)
-  return { ...(await look(input, deps)), mended }
+  return { ...(await lookAgain(input, deps)), mended }
 }
 
 /** Awaits work; undefined if the state of the lake prevents it: that stays among the findings. */
@@ -276,15 +281,26 @@ function onePerWay(damages: readonly Damage[]): Damage[] {
   return [...new Map(damages.map((damage) => [`${damage.kind} ${damage.path}`, damage])).values()]
 }
 
-async function look(input: DoctorInput, deps: DoctorDeps, judgement?: LakeJudgement): Promise<Diagnosis> {
+/** Judges a lake and looks through it. */
+async function lookAgain(input: DoctorInput, deps: DoctorDeps): Promise<Diagnosis> {
+  using rebuilt = new RebuiltIndex(input.data)
+  return await look(input, deps, await judgeLakeWith(input.data, rebuilt), rebuilt)
+}
+
+/** Looks through a lake; `rebuilt` is what the judgement has applied of its journal. */
+async function look(
+  input: DoctorInput,
+  deps: DoctorDeps,
+  judged: LakeJudgement,
+  rebuilt: RebuiltIndex,
+): Promise<Diagnosis> {
   const { data: root, thorough } = input
-  const judged = judgement ?? (await judgeLake(root))
   const findings = [...judged.findings]
   let files: FilesHealth = { damaged: [], files: 0, bytes: 0 }
   const writable = isWritable(root)
   using ledger = await openAnyhow(root, judged)
   if (judged.way !== 'newer') {
-    if (judged.way === 'whole' && ledger && writable && (await differs(ledger)))
+    if (judged.way === 'whole' && ledger && writable && (await differs(ledger, rebuilt)))
       findings.push(finding('ledger_differs', places.ledger, 'it differs from the journal of this lake'))
     findings.push(...(await checkStrays(root)))
     if (ledger) {
@@ -324,26 +340,32 @@ async function openAnyhow(root: string, { way, journal }: LakeJudgement): Promis
 }
 
 /** Whether the ledger is not what the journal makes; one that moves on meanwhile is not judged. */
-async function differs(ledger: Ledger): Promise<boolean> {
-  using rebuilt = await Ledger.inMemory(ledger.root)
+async function differs(ledger: Ledger, rebuilt: RebuiltIndex): Promise<boolean> {
+  const whole = await rebuilt.upTo()
   const before = progress(ledger)
-  if (before !== progress(rebuilt)) return false
+  if (before !== progress(whole)) return false
   // The notes record the stamps: they are looked at one by one.
   const tables = ledger.tables().filter((table) => table !== 'stamps')
-  const other = tables.some((table) => !sameRows(ledger.rowsOf(table), rebuilt.rowsOf(table)))
+  const other = tables.some((table) => !sameRows(ledger.cellsIn(table), whole.cellsIn(table)))
   return other && progress(ledger) === before
 }
 
 /** Identifies how far an index has read. */
 const progress = (ledger: Ledger): string => JSON.stringify([ledger.head().version, ...ledger.rowsOf('run_files')])
 
-function sameRows(left: Iterable<unknown>, right: Iterable<unknown>): boolean {
+/** Whether two tables of the same columns have the same cells in the same order. */
+function sameRows(left: Iterable<readonly IndexCell[]>, right: Iterable<readonly IndexCell[]>): boolean {
   const others = right[Symbol.iterator]()
   for (const row of left) {
     const other = others.next()
-    if (other.done === true || JSON.stringify(row) !== JSON.stringify(other.value)) return false
+    if (other.done === true || row.some((cell, i) => !isSameCell(cell, other.value[i]))) return false
   }
   return others.next().done === true
+}
+
+function isSameCell(cell: IndexCell, other: IndexCell | undefined): boolean {
+  if (cell === other) return true
+  return cell instanceof Uint8Array && other instanceof Uint8Array && Buffer.compare(cell, other) === 0
 }
 
 const leastFree = 1_000_000_000

@@ -3,6 +3,7 @@ import { bytesProblem, type CommitDeps } from '../../lake/ledger/commit.ts'
 import { filesOnDisk } from '../../lake/ledger/index-queries.ts'
 import { listJournal } from '../../lake/ledger/journal.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
+import { RebuiltIndex } from '../../lake/ledger/rebuilt-index.ts'
 import { listsAll } from '../../lake/ledger/live-digest.ts'
 import { dataPlaces, newestData } from '../../lake/store/new-lake.ts'
 import { metaLeft } from '../../lake/store/database.ts'
@@ -45,9 +46,15 @@ export interface LakeJudgement {
 
 /** Compares journal, index and the names of the data files with each other. */
 export async function judgeLake(root: string): Promise<LakeJudgement> {
+  using rebuilt = new RebuiltIndex(root)
+  return await judgeLakeWith(root, rebuilt)
+}
+
+/** Judges a lake, and leaves in `rebuilt` what it has applied of the journal. */
+export async function judgeLakeWith(root: string, rebuilt: RebuiltIndex): Promise<LakeJudgement> {
   const journal = await checkJournal(root)
   if (journal.newer) return { way: 'newer', journal, findings: journal.findings }
-  const unfit = await unfitEntry(root)
+  const unfit = await unfitEntry(root, rebuilt)
   if (unfit) return { way: 'unfit', journal, findings: unfitFindings(journal, unfit) }
   // If the lake cannot be written an index is made in memory.
   const { ledger, found } = isWritable(root) ? await judgeIndex(root, journal) : { ledger: undefined, found: null }

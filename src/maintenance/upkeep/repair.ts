@@ -21,6 +21,7 @@ import {
 import { forgetHeadFile, headProblems } from '../../trust/heads/stored.ts'
 import { stampFile } from '../../lake/ledger/stamps.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
+import { RebuiltIndex } from '../../lake/ledger/rebuilt-index.ts'
 import { lockCommit, whileFree } from '../../lake/store/lock.ts'
 import { setMarker } from '../../lake/store/marker.ts'
 import { openSpool, type Spool, sweep, findUnnamedFiles } from '../../lake/ledger/spool-sweep.ts'
@@ -233,7 +234,8 @@ export async function clearJournal(root: string, deps: CommitDeps): Promise<stri
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
   const done: string[] = []
   for (const name of await strayFolders(root)) done.push(await moveStray(disk, root, name, deps.nowMicros()))
-  const unfit = await unfitEntry(root)
+  using rebuilt = new RebuiltIndex(root)
+  const unfit = await unfitEntry(root, rebuilt)
   if (unfit) done.push(await setAside(disk, root, unfit))
   return done
 }

@@ -122,8 +122,7 @@ export async function standingViews(ledger: Ledger, { version, objects }: Manife
 
 const countFiles = (files: readonly StoredFile[]): number => new Set(files.map(({ path }) => path)).size
 
-const databaseBytes = async (root: string): Promise<number> =>
-  (await statOf(inLake(root, places.database)))?.size ?? 0
+const databaseBytes = async (root: string): Promise<number> => (await statOf(inLake(root, places.database)))?.size ?? 0
 
 /**
  * Makes `lake.duckdb`, `lake.sql` and their manifest from the ledger. Each is replaced whole by rename: a session with
