@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { Engine } from '../lake/store/engine.ts'
 import { readText } from '../lake/store/files.ts'
 import { inLake, places } from '../lake/store/layout.ts'
-import { alteredScript, realPoints } from './views/script.ts'
+import { alteredScript, type IsNeeded, partOfScript } from './views/script.ts'
 import { refuseChanged } from './changed-files.ts'
 import { closing, movedScript, openQuery, type SessionOptions, strangeViews } from './lake.ts'
 
@@ -12,6 +12,12 @@ import { closing, movedScript, openQuery, type SessionOptions, strangeViews } fr
  * the lake's own files are only read.
  */
 
+/** Options of a session over a lake with other points. */
+export interface AlteredOptions extends SessionOptions {
+  /** Tells whether a view or macro is made, by its name and schema; by default each is. */
+  readonly needed?: IsNeeded
+}
+
 /**
  * Opens the lake in a folder with `points` in the place of its stored points: a SELECT of the same columns with
  * `{{real}}` once for the real relation, such as `SELECT real.* REPLACE (real.available_at + INTERVAL 1 DAY AS
@@ -19,21 +25,28 @@ import { closing, movedScript, openQuery, type SessionOptions, strangeViews } fr
  * behind them. With `script` it alters the views of an earlier version, with `into` it makes a database file in which
  * anyone's DuckDB finds that lake. Close it when done.
  */
-export async function openAltered(dataFolder: string, points: string, options: SessionOptions = {}): Promise<Engine> {
+export async function openAltered(dataFolder: string, points: string, options: AlteredOptions = {}): Promise<Engine> {
+  const engine = await openIfAlterable(dataFolder, points, options)
+  if (engine !== undefined) return engine
+  throw strangeViews(resolve(dataFolder), 'views that this program made', 'those of another version of it')
+}
+
+/** Opens such a lake; undefined if its views are not those that this program makes. */
+export async function openIfAlterable(
+  dataFolder: string,
+  points: string,
+  { needed, ...options }: AlteredOptions = {},
+): Promise<Engine | undefined> {
   const folder = resolve(dataFolder)
   const hasOwnScript = options.script === undefined
-  const script = alteredScript(options.script ?? (await ownScript(folder)), points)
-  if (script === undefined) throw strangeViews(folder, 'views that this program made', 'those of another version of it')
+  const whole = options.script ?? (await ownScript(folder))
+  const script = alteredScript(needed === undefined ? whole : partOfScript(whole, needed), points)
+  if (script === undefined) return undefined
   const engine = await openQuery(folder, { ...options, script })
   return closing(engine, async () => {
     if (hasOwnScript) await refuseChanged(engine, folder)
     return engine
   })
-}
-
-/** Whether the views of a lake are those that this program makes. */
-export async function isAlterable(dataFolder: string): Promise<boolean> {
-  return alteredScript(await ownScript(resolve(dataFolder)), `SELECT * FROM ${realPoints}`) !== undefined
 }
 
 /** Reads the text of the lake's views, with its files where they are now. */

@@ -1,7 +1,7 @@
 import type { FoundLeak, FutureKind, TrialInput, WatchedTrialInput } from '../../trust/lookahead/runs.ts'
 import { refuseFilledFolder, reproduceLeak } from '../../trust/reproduction/reproduction.ts'
 import type { ResearchItem } from '../../trust/research/research-items.ts'
-import type { SessionVariables } from '../../query/lake.ts'
+import { closing, type SessionVariables } from '../../query/lake.ts'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
@@ -9,7 +9,7 @@ import { LakeError, usage } from '../../base/errors.ts'
 import { formatCount, several } from '../../base/figures.ts'
 import { jsonOf, jsonText } from '../../base/json.ts'
 import { assumptionText } from '../../trust/lookahead/assumptions.ts'
-import { prepareScript } from '../../trust/lookahead/script.ts'
+import { type PreparedQuery, prepareScript } from '../../trust/lookahead/script.ts'
 import { bringUserFiles, type OwnFile, refuseTakenNames } from '../../trust/lookahead/own-files.ts'
 import { changedPoints, openWorlds, wholeLake } from '../../trust/lookahead/world.ts'
 import { kinds } from '../../base/option-kinds.ts'
@@ -188,6 +188,36 @@ function folderName({ file, name }: ResearchItem): string {
     .replaceAll(/^[-.]+|[-.]+$/g, '')
 }
 
+/** A script that was judged, in the session that is to try it. */
+interface PreparedTrial extends Disposable {
+  readonly session: Engine
+  readonly query: PreparedQuery
+  /** The script for which the session has its views; undefined if it has all. */
+  readonly script: string | undefined
+}
+
+/** Where a script is to be tried. */
+interface TrialSession {
+  readonly set: SessionVariables
+  readonly files: readonly OwnFile[]
+  /** The script for which the session gets its views; undefined: it gets all. */
+  readonly script?: string
+}
+
+/** Opens a session for a script, with the user's files, and judges the script there. */
+async function prepareTrial(text: string, { set, files, script }: TrialSession, run: RunDeps): Promise<PreparedTrial> {
+  const session = await openWorlds(run.folder, { set }, script)
+  return await closing(session, async () => {
+    await refuseTakenNames(
+      session,
+      files.map(([name]) => name),
+    )
+    await bringUserFiles(session, files)
+    const query = await prepareScript(session, text, run)
+    return { session, query, script, [Symbol.dispose]: () => session.close() }
+  })
+}
+
 /** Tries a query on the whole lake and without parts of its future. */
 export async function proveQuery(
   { text, set }: GivenQuery,
@@ -195,16 +225,15 @@ export async function proveQuery(
   run: RunDeps,
   files: readonly OwnFile[] = [],
 ): Promise<LookaheadProof> {
-  using first = await openWorlds(run.folder, { set })
-  await refuseTakenNames(
-    first,
-    files.map(([name]) => name),
-  )
-  await bringUserFiles(first, files)
-  const { sql, preparation, single } = await prepareScript(first, text, run)
+  // Variables and files of the user are judged by the names of all views.
+  const isPlain = Object.keys(set).length === 0 && files.length === 0
+  // An error names objects that the script does not: it comes from a session with all of them.
+  const small = isPlain ? await prepareTrial(text, { set, files, script: text }, run).catch(() => undefined) : undefined
+  using prepared = small ?? (await prepareTrial(text, { set, files }, run))
+  const { sql, preparation, single } = prepared.query
   const open = async (threads: number | undefined): Promise<Engine> => {
-    if (threads === undefined) return first
-    const session = await openWorlds(run.folder, { threads, set })
+    if (threads === undefined) return prepared.session
+    const session = await openWorlds(run.folder, { threads, set }, prepared.script)
     await bringUserFiles(session, files)
     return session
   }

@@ -38,6 +38,23 @@ export function changedObjects(objects: readonly Compiled[], earlier: string): r
   return objects.filter((_, i) => texts[i] !== stood[i])
 }
 
+/** Tells whether an object is needed, by its name, and its schema if that is not `main`. */
+export type IsNeeded = (name: string, schema: string | undefined) => boolean
+
+const named = /^-- \S+\nCREATE (?:OR REPLACE )?(?:VIEW|MACRO) (?:(\w+)\.)?"?(\w+)"?/
+
+/**
+ * Returns the text of a `lake.sql` with the schemas and only those views and macros that are needed. No object of a lake
+ * names a different one, so the others stay what they are.
+ */
+export function partOfScript(script: string, isNeeded: IsNeeded): string {
+  const sections = script.split(header).filter((section) => {
+    const [, schema, name] = named.exec(section) ?? []
+    return name === undefined || isNeeded(name, schema)
+  })
+  return sections.join('')
+}
+
 /** Placeholder for the real relation of stored points in the SQL that replaces it. */
 export const realPoints = '{{real}}'
 

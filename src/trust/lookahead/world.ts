@@ -1,9 +1,10 @@
 import { ruledSql } from '../../sources/points/files.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
-import { isAlterable, openAltered } from '../../query/altered-lake.ts'
+import { openIfAlterable } from '../../query/altered-lake.ts'
 import { openQuery, type QueryOptions } from '../../query/lake.ts'
 import { dropMade, runPreparation } from './preparation.ts'
 import { Remembered } from '../../query/parse-tree.ts'
+import type { IsNeeded } from '../../query/views/script.ts'
 import { backfillSql, betweenEdges, instantSql, unsetSql } from '../../query/views/template.ts'
 
 /*
@@ -68,11 +69,30 @@ export function decidedSql(at: string): string {
 
 /**
  * Opens a lake so that its session can see all worlds; where its views are of another program, only those that are cut.
+ * With the text of a script, it has only the views and macros that this script can read, and those of a trial: to make
+ * all of them takes longer than all runs of a small query.
  */
-export async function openWorlds(folder: string, options: QueryOptions = {}): Promise<Engine> {
-  return (await isAlterable(folder))
-    ? await openAltered(folder, changedPoints, options)
-    : await openQuery(folder, options)
+export async function openWorlds(folder: string, options: QueryOptions = {}, script?: string): Promise<Engine> {
+  const needed = script === undefined ? undefined : neededBy(script)
+  const altered = await openIfAlterable(folder, changedPoints, { ...options, ...(needed && { needed }) })
+  return altered ?? (await openQuery(folder, options))
+}
+
+/** Views and macros that a trial reads by itself, and those of the notes about a query. */
+const readByTrials = /^(?:points|endpoints|lake_\w+|calendar|sessions|nearest\w*|question_\w+)$/
+/** Words of a script that may read objects without naming them: lists of what there is, and names that are computed. */
+const readsUnnamed =
+  /duckdb_|information_schema|pg_|sqlite_|pragma|\b(?:show|describe|summarize)\b|\bquery(?:_table)?"?\s*\(/i
+
+/**
+ * Returns the test of whether a script may read an object, by its text: each whose name occurs anywhere in it.
+ * Undefined if the text does not show what it reads.
+ */
+function neededBy(script: string): IsNeeded | undefined {
+  if (readsUnnamed.test(script)) return undefined
+  const text = script.toLowerCase()
+  // Without the registry's history a trial would not find the times of its polls.
+  return (name, schema) => schema === 'history' || readByTrials.test(name) || text.includes(name.toLowerCase())
 }
 
 /** Changes of the points that the views of a session can show. */
