@@ -510,7 +510,7 @@ class Lake:
             since: First time of the grid.
             until: End of the grid, exclusive.
             step: Distance between two times, such as `"1 day"`, `"15m"` or `"1 month"`. Or an exchange: `"XNYS"` for the close
-                of each session, `"XNYS:open"` for its opening.
+                of each session, `"XNYS:open"` for its opening. Or a local time: `"daily at 09:30 America/New_York"`.
             assets: Assets. With them the grid has a row for each time and asset.
 
         Returns:
@@ -709,7 +709,8 @@ class Lake:
             kind: `panel`, `points`, `vintages` or `universe`. Default: by its columns.
             metrics: Metrics of columns, such as `{"price": "price_usd"}`. Default: by name, then by value.
             options: Further options of `pitlake when`: `ts`, `t`, `asset` and `value` name columns; `interval`, `currency`, `exchange`,
-                `network`, `component`, `latency`, `max_age`, `skip_nulls` and `vintage` say how the table was made.
+                `network`, `component`, `latency`, `max_age`, `skip_nulls`, `unresolved`, `vintage` and `follow_renames` say how the
+                table was made.
 
         Returns:
             A `Dating`, with the ranges of `as_of` and `observed_as_of` in which the lake answers every cell.

@@ -16,6 +16,7 @@ from .text import UNITS, Moment, Names, Span, listed, meant_span, moment_text, q
 INSTANT = "an instant such as 2024-06-01 or 2024-06-01T12:00:00Z, UTC"
 _SPAN = re.compile(r"(\d+)\s*(?:([smhdw])|(second|minute|hour|day|week)s?)")
 _EXCHANGE = re.compile(r"X[A-Z0-9]{3}(:(open|close))?")
+_LOCAL_TIME = re.compile(r"daily at (?:[01]\d|2[0-3]):[0-5]\d \S+", re.ASCII)
 _MONTHS = re.compile(r"([1-9]\d{0,3})\s*months?")
 
 
@@ -75,8 +76,8 @@ def span_sql(name: str, value: Span, months: bool = False, expected: str = "a ti
 
 
 def step_sql(step: Span) -> str:
-    """Builds the SQL of a calendar's step: a duration, or an exchange whose sessions close then."""
-    return quote(step) if isinstance(step, str) and _EXCHANGE.fullmatch(step) else span_sql("step", step, months=True)
+    """Builds the SQL of a calendar's step: a duration, an exchange whose sessions close then, or a local time."""
+    return quote(step) if isinstance(step, str) and (_EXCHANGE.fullmatch(step) or _LOCAL_TIME.fullmatch(step)) else span_sql("step", step, months=True)
 
 
 DIMENSIONS = ("currency", "exchange", "network")

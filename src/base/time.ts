@@ -246,3 +246,12 @@ export function formatDuration(seconds: number): string {
   }
   return `${seconds}s`
 }
+
+/** Whether a text is the name of a time zone, such as `America/New_York`. */
+export function isZone(zone: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone !== ''
+  } catch {
+    return false
+  }
+}

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Interval, intervals, longestSeconds, parseDuration } from '../base/time.ts'
+import { type Interval, intervals, isZone, longestSeconds, parseDuration } from '../base/time.ts'
 
 const word = z.string().min(1)
 const words = z.array(word).default([])
@@ -65,14 +65,6 @@ const mapping = {
   currency: word.optional(),
   exchange: word.optional(),
   network: word.optional(),
-}
-
-function isZone(zone: string): boolean {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone !== ''
-  } catch {
-    return false
-  }
 }
 
 /** Reports keys that contradict one another. */

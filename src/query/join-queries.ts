@@ -36,7 +36,8 @@ export interface Calendar {
   /** End of the grid, exclusive. */
   readonly until: string
   /**
-   * Distance between two times, such as `1 day`, `15 minutes` or `1 month`; or an exchange such as `XNYS`: its closes.
+   * Distance between two times, such as `1 day`, `15 minutes` or `1 month`; or an exchange such as `XNYS`: its closes; or
+   * a local time: `daily at 09:30 America/New_York`.
    */
   readonly step: string
   /** Assets. With them the grid has a row for each time and asset. */

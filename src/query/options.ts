@@ -185,7 +185,7 @@ export const gridOptions = {
     flag: 'SINCE,UNTIL,STEP',
     about:
       'a grid of decisions: 2024-01-01,2025-01-01,1d (or 15m, 1w, 1month; XNYS: closes of its sessions, ' +
-      'XNYS:open); needs assets or a universe',
+      'XNYS:open; or a local time: daily at 09:30 America/New_York); needs assets or a universe',
   },
   assets: { kind: 'list', flag: 'LIST', about: 'assets of the grid' },
 } as const satisfies Options

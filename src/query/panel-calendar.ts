@@ -1,7 +1,7 @@
 import { usage } from '../base/errors.ts'
 import { quote } from '../lake/store/engine.ts'
 import { spanHint } from '../base/suggestion.ts'
-import { parseDuration, parseInstant, parseMicros } from '../base/time.ts'
+import { isZone, parseDuration, parseInstant, parseMicros } from '../base/time.ts'
 
 /** A grid of decisions: the instants from `since` until before `until`, one step apart. */
 export interface CalendarGrid {
@@ -12,14 +12,14 @@ export interface CalendarGrid {
   readonly until: string
   /**
    * Distance of two instants, as DuckDB spells an interval: `900 seconds`, `3 months`. Or an exchange: `XNYS` for the
-   * close of each session, `XNYS:open` for its opening.
+   * close of each session, `XNYS:open` for its opening. Or a local time: `daily at 09:30 America/New_York`.
    */
   readonly step: string
 }
 
 /**
  * Parses a grid of decisions as a person types it: two instants, `until` exclusive, and a step such as `15m`, `1h`,
- * `1d`, `1w` or `3months`, returned in DuckDB's spelling of an interval, or an exchange such as `XNYS`.
+ * `1d`, `1w` or `3months`, returned in DuckDB's spelling of an interval, or an exchange such as `XNYS`, or a local time.
  */
 export function calendarOf(subject: string, words: readonly string[]): CalendarGrid {
   const [since = '', until = '', step = '', ...more] = words.map((part) => part.trim())
@@ -47,6 +47,9 @@ export function gridSql(subject: string, { since, until, step }: Omit<CalendarGr
 /** An exchange in the place of a step: its closes, or its openings. */
 const exchangeStep = /^X[A-Z0-9]{3}(?::(?:open|close))?$/
 
+/** A local time of each day in the place of a step. */
+const localTimeStep = /^daily at (?:[01]\d|2[0-3]):[0-5]\d (\S+)$/
+
 /** Parses a length of time that may be given in months, as the text of an SQL interval; undefined for other texts. */
 export function parseCalendarSpan(text: string): string | undefined {
   const months = /^\s*([1-9]\d{0,3})\s*months?\s*$/.exec(text)?.[1]
@@ -57,10 +60,15 @@ export function parseCalendarSpan(text: string): string | undefined {
 
 function stepOf(subject: string, text: string): string {
   if (exchangeStep.test(text)) return text
+  const [, zone] = localTimeStep.exec(text) ?? []
+  if (zone !== undefined) {
+    if (isZone(zone)) return text
+    throw usage(subject, { expected: 'a zone such as UTC or America/New_York', got: `"${zone}"` })
+  }
   const step = parseCalendarSpan(text)
   if (step === undefined || step === '0 seconds')
     throw usage(subject, {
-      expected: 'a step such as 1h, 1d, 1w or 1month, or an exchange such as XNYS',
+      expected: 'a step such as 1h, 1d, 1w or 1month, an exchange such as XNYS, or daily at 09:30 America/New_York',
       got: `"${text}"`,
       next: spanHint(text, true),
     })

@@ -37,7 +37,10 @@ function intervalsOf(history: KeyHistory, cells: readonly TableCell[], clock: Kn
   const intervals = cells.map((): ClockInterval[] => [])
   const list = new CellList()
   for (const cell of cells) list.add(cell)
-  findKnowledge(history, list, matcher, clock, (n, from, until) => intervals[n]?.push({ from, until }))
+  const ignore = (): void => undefined
+  const push = (n: number, from: number, until: number): void => void intervals[n]?.push({ from, until })
+  // The other clock is asked, too, as the dating of a table does: both may share their questions.
+  findKnowledge(history, list, matcher, { availableAt: ignore, observedAt: ignore, [clock]: push })
   return new Map(cells.map((cell, n) => [cell, intervals[n] ?? []]))
 }
 

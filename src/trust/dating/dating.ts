@@ -31,6 +31,7 @@ import {
   describeFields,
   type KeyedBy,
   readRecords,
+  readRenamedSeries,
   readSeries,
   type RecordField,
   seriesKey,
@@ -367,17 +368,20 @@ async function readCells(file: TableFile, mapping: TableMapping, context: CellCo
     const decidedAt = isDecided ? (instant ?? -Infinity) : Infinity
     const valueLimits = { at: decidedAt - (isDecided ? latency : 0), staleBefore: decidedAt - maxAge }
     const staleBefore = maxAge === Infinity || instant === null ? -Infinity : valueLimits.staleBefore
+    // With this option a NULL may also mean that the decision was unresolved then.
+    const provesNothing = (value: CellValue): boolean =>
+      kind === 'panel' && options.unresolved === 'null' && value === null
     const place = { t: instant ?? Number.NaN, availableAt: Number(given.availableAt ?? Number.NaN) }
     if (long !== null) {
       const column = columns.ofRow(given)
-      if (column !== undefined)
+      if (column !== undefined && !provesNothing(given.value ?? null))
         columns.add(column, asset, place, { row, ...valueLimits, staleBefore, value: given.value ?? null })
     }
     for (const [n, about] of compared.entries()) {
       const value = read[roles.length + n] ?? null
-      if (about.field === null)
+      if (about.field === null && !provesNothing(value))
         columns.add(columns.of(about), about.asset ?? asset, place, { row, ...valueLimits, staleBefore, value })
-      else if (record !== null)
+      else if (about.field !== null && record !== null)
         columns.add(columns.of(about), record, place, { row, at: decidedAt, staleBefore: -Infinity, value })
     }
   }
@@ -516,12 +520,23 @@ async function searchColumns(columns: readonly ColumnCells[], context: SearchCon
       const byKey =
         series === null
           ? states[records.indexOf(column)]
-          : await reading(async () => await readSeries(engine, requestOf(column, series, context)))
+          : await reading(async () => await readColumn(engine, requestOf(column, series, context), context))
       return { byKey: byKey ?? new Map<string, KeyHistory>(), unknown }
     }
     searched.push({ cells: column, histories, ...searchColumn(column, await histories()) })
   }
   return searched
+}
+
+/** Reads the histories of a column of series. A panel that follows renames has others of the assets that were renamed. */
+async function readColumn(
+  engine: Engine,
+  request: SeriesRequest,
+  { mapping, options }: SearchContext,
+): Promise<ReadonlyMap<string, KeyHistory>> {
+  const stored = await readSeries(engine, request)
+  if (options.followRenames !== true || mapping.kind !== 'panel') return stored
+  return new Map([...stored, ...(await readRenamedSeries(engine, request))])
 }
 
 /** Whether the lake answers NULL for a cell before anything is known; a row of points or records is then not there. */
@@ -553,13 +568,11 @@ function searchColumn(cells: ColumnCells, { byKey, unknown }: ColumnHistories): 
   for (const rounding of roundings) {
     const matcher = matcherOf(rounding)
     const matching = { availableAt: new MatchingCells(), observedAt: new MatchingCells() }
-    for (const clock of clocks) {
-      const counted = matching[clock]
-      for (const [key, own] of cells.byKey) {
-        const history = byKey.get(key) ?? unknown
-        findKnowledge(history, own, matcher, clock, (_, from, until) => counted.add(from, until))
-      }
-    }
+    for (const [key, own] of cells.byKey)
+      findKnowledge(byKey.get(key) ?? unknown, own, matcher, {
+        availableAt: (_, from, until) => matching.availableAt.add(from, until),
+        observedAt: (_, from, until) => matching.observedAt.add(from, until),
+      })
     const most = Math.max(...clocks.map((clock) => matching[clock].best().matching))
     if (best === undefined || most > best.most) best = { rounding, matching, most }
     if (most === cells.cells) break
@@ -675,8 +688,10 @@ async function findContradiction(
     for (const [key, cells] of column.cells.byKey) {
       const history = byKey.get(key) ?? unknown
       const matching = new Uint8Array(cells.length)
-      findKnowledge(history, cells, matcher, clock, (n, from, until) => {
-        if (from <= moment && moment < until) matching[n] = 1
+      findKnowledge(history, cells, matcher, {
+        [clock]: (n: number, from: number, until: number) => {
+          if (from <= moment && moment < until) matching[n] = 1
+        },
       })
       for (let n = 0; n < cells.length; n++) {
         if (matching[n] === 1) continue
@@ -710,7 +725,8 @@ function explainCell(
   only.add(cell)
   const rangesOf = (own: KnowledgeClock): readonly TimeRange[] => {
     const matching = new MatchingCells()
-    findKnowledge(history, only, matcherOf(column.rounding), own, (_, from, until) => matching.add(from, until))
+    const found = (_: number, from: number, until: number): void => matching.add(from, until)
+    findKnowledge(history, only, matcherOf(column.rounding), { [own]: found })
     return matching.rangesOf(1).map(timeRange)
   }
   return {

@@ -23,6 +23,8 @@ export interface KeyHistory {
   readonly values: readonly StoredValue[]
   /** Whether the lake answers NULL while it knows no value. If not, it has no answer then. */
   readonly isNullBefore: boolean
+  /** Whether only the clock of `as_of` is known of the values; every state of the other one then matches. */
+  readonly isOfOneClock?: boolean
 }
 
 /** Cell of a table, and which values can be its answer. */
@@ -103,11 +105,35 @@ export function findKnowledge(
   history: KeyHistory,
   cells: CellList,
   matcher: ValueMatcher,
-  clock: KnowledgeClock,
-  found: FoundInterval,
+  found: Readonly<Partial<Record<KnowledgeClock, FoundInterval>>>,
 ): void {
-  const values = cells.canBeStale() ? history.values : withoutRepetitions(history.values, matcher, clock)
-  const { byPlace, nullBefore } = groupQuestions({ ...history, values }, cells, matcher)
+  const canBeStale = cells.canBeStale()
+  let whole: CellQuestions | undefined
+  for (const clock of ['availableAt', 'observedAt'] as const) {
+    const report = found[clock]
+    if (report === undefined) continue
+    if (clock === 'observedAt' && history.isOfOneClock === true) {
+      for (let n = 0; n < cells.length; n++) report(n, -Infinity, Infinity)
+      continue
+    }
+    const values = canBeStale ? history.values : withoutRepetitions(history.values, matcher, clock)
+    const isWhole = values.length === history.values.length
+    const questions = isWhole && whole !== undefined ? whole : groupQuestions({ ...history, values }, cells, matcher)
+    if (isWhole) whole = questions
+    answerQuestions({ values, questions, cells, clock }, report)
+  }
+}
+
+/** Questions about the cells of a key, and what they are answered from. */
+interface AskedKey {
+  readonly values: readonly StoredValue[]
+  readonly questions: CellQuestions
+  readonly cells: CellList
+  readonly clock: KnowledgeClock
+}
+
+function answerQuestions({ values, questions, cells, clock }: AskedKey, found: FoundInterval): void {
+  const { byPlace, nullBefore } = questions
   const earliest = new EarliestInstants(values)
   const ask = (n: number, from: number): void => {
     const until = earliest.upTo(cells.at(n))

@@ -5,7 +5,9 @@ export const tableKinds = ['panel', 'points', 'vintages', 'universe'] as const
 /** Kind of a table; derived, so that `tableKinds` is the one list of them. */
 export type TableKind = (typeof tableKinds)[number]
 
-const { interval, currency, exchange, network, component, latency, max_age, skip_nulls, vintage } = joinOptions
+const { interval, currency, exchange, network, component, latency, max_age, skip_nulls, unresolved, vintage } =
+  joinOptions
+const { follow_renames } = joinOptions
 
 /** What a caller may say about a table: a claimed time, what its columns are, and how it was made. */
 export const datingOptions = {
@@ -33,7 +35,9 @@ export const datingOptions = {
   latency: { ...latency, about: 'latency with which a panel was made: 15m' },
   max_age: { ...max_age, about: 'age above which values of a panel were NULL: 3d' },
   skip_nulls: { ...skip_nulls, about: 'the panel was made without points whose value is null' },
+  unresolved,
   vintage: { ...vintage, about: 'value of revised points in the table (default: last)' },
+  follow_renames,
 } as const satisfies Options
 
 /** What a caller says about a table, read. */
@@ -43,7 +47,17 @@ export type DatingOptions = ReadOptions<typeof datingOptions>
 export interface WhenOptions
   extends Pick<
     JoinOptions,
-    'interval' | 'currency' | 'exchange' | 'network' | 'component' | 'latency' | 'maxAge' | 'skipNulls' | 'vintage'
+    | 'interval'
+    | 'currency'
+    | 'exchange'
+    | 'network'
+    | 'component'
+    | 'latency'
+    | 'maxAge'
+    | 'skipNulls'
+    | 'unresolved'
+    | 'vintage'
+    | 'followRenames'
   > {
   /** `as_of` that the table is said to have. */
   readonly claimed?: Moment | undefined

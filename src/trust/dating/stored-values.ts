@@ -20,6 +20,70 @@ export interface ColumnSeries {
 /** What has a history of its own. */
 export type KeyedBy = 'series' | 'point' | 'vintage'
 
+/**
+ * Reads what a join that follows renames ever knew of the assets that were renamed, by `seriesKey`. The answer of such a
+ * join changes only when a point or a succession becomes known, and it then stays the same for every later `as_of`. The
+ * lake is therefore asked at each of these times, through its own join.
+ */
+export async function readRenamedSeries(engine: Engine, request: SeriesRequest): Promise<Map<string, KeyHistory>> {
+  const { series, isNullBefore } = request
+  const { chunks } = await engine.stream(renamedSql(request))
+  const histories = new Map<string, StoredValue[]>()
+  for await (const { rows, columns } of chunks) {
+    for (let row = 0; row < rows; row++) {
+      const [asset, ts, t, v] = columns.map((values) => values[row] ?? null)
+      // There is no point before the first is known.
+      if (typeof asset !== 'string' || t === null) continue
+      const values = histories.get(asset) ?? []
+      histories.set(asset, values)
+      const knownAt = Number(ts)
+      // The order of the answers counts, not that of their intervals: a later answer replaces an earlier one.
+      const ended = endOf(Number(t), series.interval)
+      const value = typeof v === 'number' ? v : null
+      values.push({ t: values.length, end: ended, availableAt: knownAt, observedAt: -Infinity, value })
+    }
+  }
+  return new Map([...histories].map(([key, values]) => [key, { values, isNullBefore, isOfOneClock: true }]))
+}
+
+function renamedSql({ series, assets, isRevisable, isFirstVintage, skipNulls }: SeriesRequest): string {
+  const { metric, pointer, interval } = series
+  const relation = metric === price ? price : isRevisable ? 'vintages' : 'points'
+  const condition = metric === price ? 'true' : `p.metric = ${quote(metric)}`
+  const options = [
+    ...(['currency', 'exchange', 'network'] as const).flatMap((name) =>
+      series[name] === null || metric === price ? [] : [`${name} := ${quote(series[name])}`],
+    ),
+    ...(skipNulls ? ['skip_nulls := true'] : []),
+    ...(isFirstVintage ? ["vintage := 'first'"] : []),
+    'follow_renames := true',
+  ]
+  const name = pointer === null ? metric : `${metric}#${pointer}`
+  // A part of user data may be known before the whole.
+  const parts =
+    pointer === null || !metric.startsWith('own/')
+      ? ''
+      : `UNION SELECT available_at FROM components WHERE metric = ${quote(metric)} AND component = ${quote(pointer)}
+    AND asset IN (SELECT asset FROM renamed)`
+  return `WITH renamed AS (
+  SELECT DISTINCT unnest([metric_asset, predecessor, successor]) AS asset FROM links
+  WHERE predecessor <> metric_asset OR successor <> metric_asset
+),
+news AS (
+  SELECT p.available_at AS ts FROM ${relation} AS p
+  WHERE ${condition} AND p."interval" = ${quote(interval)} AND p.asset IN (SELECT asset FROM renamed)
+  ${parts}
+  UNION SELECT unnest([predecessor_at, successor_at, valid_from, valid_to]) FROM links
+),
+asked AS (
+  SELECT renamed.asset, news.ts FROM renamed CROSS JOIN news
+  WHERE isfinite(news.ts) AND renamed.asset IN (SELECT unnest(${quoteList(assets)}))
+)
+SELECT asset, CAST(epoch_us(ts) AS DOUBLE) AS ts, CAST(epoch_us(t) AS DOUBLE) AS t, v
+FROM pit_join('asked', ${quote(name)}, ${quote(interval)}, ${options.join(', ')})
+ORDER BY asset, ts`
+}
+
 /** Which values of series are read. */
 export interface SeriesRequest {
   readonly series: ColumnSeries
@@ -60,7 +124,7 @@ export async function readSeries(engine: Engine, request: SeriesRequest): Promis
       const start = Number(t)
       const value: StoredValue = {
         t: start,
-        end: end(start / 1_000_000, series.interval) * 1_000_000,
+        end: endOf(start, series.interval),
         availableAt: Number(availableAt),
         observedAt: Number(observedAt),
         value: typeof v === 'number' ? v : null,
@@ -73,6 +137,11 @@ export async function readSeries(engine: Engine, request: SeriesRequest): Promis
     }
   }
   return new Map([...histories].map(([key, values]) => [key, { values, isNullBefore }]))
+}
+
+/** Computes the end of the interval that begins at a time, microseconds. */
+function endOf(start: number, interval: Interval): number {
+  return end(start / 1_000_000, interval) * 1_000_000
 }
 
 function seriesSql({ series, assets, knownBy, isRevisable, isFirstVintage, skipNulls }: SeriesRequest): string {

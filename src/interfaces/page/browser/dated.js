@@ -109,10 +109,11 @@ function rangeText({ from, until }) {
 
 /** The same question in Python and on a command line, for a file in the folder of the reader. */
 function spelt(name, fields) {
-  const flags = Object.entries(fields).map(([option, value]) => option === 'skip_nulls' ? ' --skip-nulls'
-    : ` --${option.replace('_', '-')} ${shell(value)}`)
+  const isSwitch = (option) => option === 'skip_nulls' || option === 'follow_renames'
+  const flags = Object.entries(fields).map(([option, value]) =>
+    ` --${option.replace('_', '-')}${isSwitch(option) ? '' : ` ${shell(value)}`}`)
   const keywords = Object.entries(fields).map(([option, value]) =>
-    `, ${option}=${option === 'skip_nulls' ? 'True' : python(value)}`)
+    `, ${option}=${isSwitch(option) ? 'True' : python(value)}`)
   const file = name.startsWith('-') ? `./${name}` : name
   return { Python: `${opened({})}\ndating = lake.when(${python(name)}${keywords.join('')})`,
     'Command line': `pitlake when ${shell(file)}${flags.join('')}` }

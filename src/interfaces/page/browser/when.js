@@ -18,9 +18,10 @@ const options = { metrics: 'column=path', ts: 'column', t: 'column', asset: 'col
   interval: '24h', currency: 'the catalogue’s', exchange: 'the catalogue’s', network: 'the catalogue’s',
   component: '/pointer', latency: '15m', max_age: '3d' }
 const choices = { kind: ['', 'panel', 'points', 'vintages', 'universe'], vintage: ['', 'last', 'first'],
-  skip_nulls: ['', 'true'] }
+  unresolved: ['', 'value', 'null'], skip_nulls: ['', 'true'], follow_renames: ['', 'true'] }
 /** The words of the first of each. */
-const usual = { kind: 'by its columns', vintage: 'last', skip_nulls: 'false' }
+const usual = { kind: 'by its columns', vintage: 'last', unresolved: 'value', skip_nulls: 'false',
+  follow_renames: 'false' }
 
 /** Endings of the files that are offered; a browser looks at the last ending of a name, so `.gz` stands for `.csv.gz`. */
 const accepted = '.csv,.tsv,.txt,.gz,.zst,.parquet,.parq,.pq'
