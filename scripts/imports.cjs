@@ -13,6 +13,8 @@ function resolve(specifier, context, next) {
   const parent = context.parentURL
   if (!specifier.startsWith('.') || !parent?.startsWith('file:')) return next(specifier, context)
   const found = (format) => ({ url: new URL(specifier, parent).href, format, shortCircuit: true })
+  // The messages of zod in sixty languages, of which this program speaks one.
+  if (specifier === '../locales/index.js' && parent.includes(modules)) return next('../locales/en.js', context)
   if (specifier.endsWith('.ts') && !parent.includes('/node_modules/')) return found('module-typescript')
   if (specifier.endsWith('.js') && (parent.startsWith(packed) || parent.includes(modules))) return found('module')
   return next(specifier, context)

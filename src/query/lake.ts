@@ -6,9 +6,7 @@ import { isWritable } from '../lake/store/disk.ts'
 import { engineMemory } from '../lake/store/memory.ts'
 import { inLake, places } from '../lake/store/layout.ts'
 import { readManifest } from './views/manifest.ts'
-import { copyViews } from './views/build.ts'
 import { readObjects } from './views/template.ts'
-import { markedViews } from './views/script.ts'
 import { literalPath, plainPath } from './views/read-points.ts'
 import { admit, refusalOf } from './gate.ts'
 import { optionAt } from './note-texts.ts'
@@ -153,6 +151,9 @@ async function openFrozen(
   options: SessionOptions & { readonly script: string; readonly mark: string },
 ): Promise<Engine> {
   const { script, mark } = options
+  // Loaded only here: no other session makes text or files of views.
+  const { markedViews } = await import('./views/script.ts')
+  const { copyViews } = await import('./views/build.ts')
   const home = makeSpill()
   try {
     const database = join(home, 'views.duckdb')

@@ -6,8 +6,6 @@ import { readBounded } from '../../catalog/user-file.ts'
 import type { Selection } from '../../catalog/series.ts'
 import { LakeError, usage } from '../../base/errors.ts'
 import { applySettings, resolveSettings, type Settings } from '../../catalog/settings.ts'
-import { refuseSlips } from '../../sources/metrics/assets.ts'
-import { storedSelections } from '../../sources/metrics/prepare.ts'
 import { kinds } from '../../base/option-kinds.ts'
 import { formatInstant, type Instant, offeredIntervals } from '../../base/time.ts'
 import type { Call, CommandContext, Deps, Input, OptionValues, Typed } from './spec.ts'
@@ -112,12 +110,17 @@ export async function selectionsOf(call: Call<typeof selectionOptions>): Promise
   const named = (['paths', ...dimensions.map(({ plural }) => plural)] as const).map(
     (key) => [key, options[key]] as const,
   )
-  if (assets !== undefined) await refuseSlips(settings.data, assets)
+  if (assets !== undefined) {
+    const { refuseSlips } = await import('../../sources/metrics/assets.ts')
+    await refuseSlips(settings.data, assets)
+  }
   const lists = [assets, ...named.map(([, list]) => list)]
   const exact = assets !== undefined && !lists.some((list) => list?.includes('*'))
   const isUnselected = lists.every((list) => list === undefined)
     ? settings.select
     : [{ ...Object.fromEntries(named), assets: assets ?? assetsOf(settings), exact }]
+  // Loaded only here: most commands select no series.
+  const { storedSelections } = await import('../../sources/metrics/prepare.ts')
   const base = isUnselected.length > 0 ? isUnselected : await storedSelections(settings, catalogue)
   const next = 'name assets (`--assets BTC,ETH`) or write `select:` into pitlake.yaml'
   if (base.length === 0) throw usage('nothing is selected', { next })

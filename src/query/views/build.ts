@@ -5,7 +5,7 @@ import { runsMark } from '../../lake/ledger/derived.ts'
 import { sha256 } from '../../lake/ledger/entry.ts'
 import { diskError, namesIn, realDisk, statOf } from '../../lake/store/disk.ts'
 import { Engine, quote, readsWell } from '../../lake/store/engine.ts'
-import { liveFiles, type StoredFile, storedWeekStart } from '../../lake/ledger/index-queries.ts'
+import { liveFiles, storedWeekStart } from '../../lake/ledger/index-queries.ts'
 import { resolve } from 'node:path'
 import { inLake, places } from '../../lake/store/layout.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
@@ -113,17 +113,6 @@ export interface BuiltViews {
   readonly bytes: number
 }
 
-/** Describes views that a manifest names and that stay as they are. */
-export async function standingViews(ledger: Ledger, { version, objects }: Manifest): Promise<BuiltViews> {
-  const files = countFiles(liveFiles(ledger))
-  const bytes = await databaseBytes(ledger.root)
-  return { made: false, version, objects: Object.keys(objects).length, files, exports: 0, bytes }
-}
-
-const countFiles = (files: readonly StoredFile[]): number => new Set(files.map(({ path }) => path)).size
-
-const databaseBytes = async (root: string): Promise<number> => (await statOf(inLake(root, places.database)))?.size ?? 0
-
 /**
  * Makes `lake.duckdb`, `lake.sql` and their manifest from the ledger. Each is replaced whole by rename: a session with
  * the old database open continues with it. Builders wait for each other, and each starts from what is committed by
@@ -151,9 +140,9 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise
       made: isNeeded,
       version: statements.version,
       objects: statements.objects.length,
-      files: countFiles(files),
+      files: new Set(files.map(({ path }) => path)).size,
       exports: exported.written,
-      bytes: await databaseBytes(into),
+      bytes: (await statOf(inLake(into, places.database)))?.size ?? 0,
     }
   } catch (error) {
     throw diskError(error, 'building the views')

@@ -3,11 +3,12 @@ import { type Lag, lagOf, runsMark } from '../../lake/ledger/derived.ts'
 import { listJournal } from '../../lake/ledger/journal.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import type { CommitDeps } from '../../lake/ledger/commit.ts'
-import { isWritable } from '../../lake/store/disk.ts'
+import { isWritable, statOf } from '../../lake/store/disk.ts'
+import { liveFiles } from '../../lake/ledger/index-queries.ts'
 import { textOf } from '../../lake/store/files.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import { isFree } from '../../lake/store/lock.ts'
-import { type BuiltViews, buildViews, standingViews } from './build.ts'
+import type { BuiltViews } from './build.ts'
 import { catalogueDigest, type Manifest, readManifest, templatesDigest } from './manifest.ts'
 
 /*
@@ -59,7 +60,13 @@ async function makeCurrent(ledger: Ledger, making: ViewsBuild): Promise<void> {
   await ledger.catchUp()
   if (ledger.head().version === 0) return
   const manifest = await currentManifest(ledger, making)
-  if (manifest === null || manifest.runs !== runsMark(ledger)) await buildViews(ledger, making)
+  if (manifest === null || manifest.runs !== runsMark(ledger)) await buildCurrent(ledger, making)
+}
+
+/** Builds the views; a process that only reads views does not load the code for that. */
+async function buildCurrent(ledger: Ledger, making: ViewsBuild): Promise<BuiltViews> {
+  const { buildViews } = await import('./build.ts')
+  return await buildViews(ledger, making)
 }
 
 /**
@@ -70,7 +77,14 @@ async function makeCurrent(ledger: Ledger, making: ViewsBuild): Promise<void> {
 export async function makeVersionCurrent(ledger: Ledger, making: ViewsBuild): Promise<BuiltViews> {
   await ledger.catchUp()
   const manifest = await currentManifest(ledger, making)
-  return manifest === null ? await buildViews(ledger, making) : await standingViews(ledger, manifest)
+  return manifest === null ? await buildCurrent(ledger, making) : await standingViews(ledger, manifest)
+}
+
+/** Describes views that a manifest names and that stay as they are. */
+async function standingViews(ledger: Ledger, { version, objects }: Manifest): Promise<BuiltViews> {
+  const files = new Set(liveFiles(ledger).map(({ path }) => path)).size
+  const bytes = (await statOf(inLake(ledger.root, places.database)))?.size ?? 0
+  return { made: false, version, objects: Object.keys(objects).length, files, exports: 0, bytes }
 }
 
 /**
