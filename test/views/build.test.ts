@@ -12,9 +12,11 @@ import { join } from 'node:path'
 import { expect, vi } from 'vitest'
 import { realDisk } from '../../src/lake/store/disk.ts'
 import { Engine, quote, type Row } from '../../src/lake/store/engine.ts'
+import { noteRunFacts } from '../../src/lake/ledger/commit.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { finishRun } from '../../src/maintenance/upkeep/finish.ts'
 import { buildViews } from '../../src/query/views/build.ts'
+import { bringViewsForward, makeVersionCurrent } from '../../src/query/views/current.ts'
 import { commitDeps, coverageRow, seriesRow } from '../helpers/lakes/drafts.ts'
 import { test } from '../helpers/lake-test.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
@@ -226,3 +228,28 @@ test('a run without work leaves whole views alone and rebuilds damaged ones', as
     if (!lost) expect(statSync(join(root, 'lake.duckdb')).ino).toBe(before)
   }
 }, 300_000)
+
+test('a job that adds only rows of runs leaves its views alone, and the end of its command rebuilds them', async ({
+  root,
+}) => {
+  await makeLake(root, [stepAt(1)])
+  await makeViews(root)
+  const deps = { ...commitDeps(), signal: new AbortController().signal }
+  const runsSeen = async (): Promise<unknown> =>
+    await withViews(
+      root,
+      async (engine) => (await engine.rows("SELECT count(*) AS n FROM runs WHERE id = 'r'"))[0]?.['n'],
+    )
+  {
+    using ledger = await Ledger.open(root)
+    await noteRunFacts(ledger, { id: 'r', job: 'fetch', command: 'pitlake fetch', started_at: 1_712_000_000_000_000 })
+    const before = statSync(join(root, 'lake.duckdb')).ino
+    const note = (text: string): void => expect(text).toBe('')
+    await finishRun({ ledger, run: 'r', commits: 0, requests: 1 }, { catalogue, deps, note })
+    expect(statSync(join(root, 'lake.duckdb')).ino).toBe(before)
+    expect(await makeVersionCurrent(ledger, { catalogue, deps })).toMatchObject({ made: false, version: 1, files: 1 })
+  }
+  expect(await runsSeen()).toBe(0n)
+  await bringViewsForward(root, { catalogue, deps })
+  expect(await runsSeen()).toBe(1n)
+})

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { proveQuery } from '../../src/interfaces/commands/lookahead.ts'
 import { type LookaheadProof, proveNoLookahead } from '../../src/trust/lookahead/lookahead.ts'
 import { prepareScript } from '../../src/trust/lookahead/script.ts'
 import { openWorlds } from '../../src/trust/lookahead/world.ts'
@@ -123,4 +124,36 @@ test.for([
   ['DELETE FROM own_file_s; SELECT 1 AS ts', 'own_file_s'],
 ] as const)('%s is refused: it cannot run again, or changes what a proof keeps', async ([script, got]) => {
   await expect(prove(script)).rejects.toThrow(`got ${got}`)
+})
+
+const viewsOf = async (script?: string): Promise<readonly string[]> => {
+  using session = await openWorlds(lake.root, { threads: 1 }, script)
+  const rows = await session.rows<{ name: string }>(
+    `SELECT view_name AS name FROM duckdb_views() WHERE NOT internal AND schema_name = 'main'
+     UNION SELECT function_name FROM duckdb_functions() WHERE NOT internal ORDER BY name`,
+  )
+  return rows.map(({ name }) => name)
+}
+
+test('a session for a script has the objects that its text names in any spelling, and those of a trial', async () => {
+  const some = await viewsOf('SELECT v FROM "Price_USD" JOIN points USING (t)')
+  expect(some).toEqual(expect.arrayContaining(['points', 'price_usd', 'endpoints', 'lake_info', 'question_notes']))
+  expect(some).not.toContain('pit_join')
+  expect(some).not.toContain('coverage')
+})
+
+test.each(['FROM duckdb_views()', 'SHOW TABLES', "FROM query_table('po' || 'ints')", 'FROM information_schema.tables'])(
+  '%s may read anything, so its session has every object',
+  async (script) => expect(await viewsOf(script)).toEqual(await viewsOf()),
+)
+
+test('a mistake in a query is explained with the names of all views', async () => {
+  const run = { folder: lake.root, sleep: setTimeout }
+  const mistake = 'SELECT * FROM covrage'
+  using whole = await openWorlds(lake.root, { threads: 1 })
+  const expected = await prepareScript(whole, mistake, run).catch((error: unknown) => String(error))
+  expect(expected).toContain('coverage')
+  const trial = { ts: 'ts', labels: [], cutoffs: 3, tolerance: 0 }
+  const found = await proveQuery({ text: mistake, set: {} }, trial, run).catch((error: unknown) => String(error))
+  expect(found).toBe(expected)
 })
