@@ -111,11 +111,15 @@ export function readObjects(tables: readonly string[]): ObjectText[] {
   })
 }
 
+let parts: ReadonlyMap<string, string> | undefined
+
 /** Reads a piece of SQL that statements share, without the comments at its top. */
 export function partOf(name: string): string {
-  const found = textsIn(new URL('parts/', folder)).find(([file]) => file === `${name}.sql`)
+  // One build of the views asks for parts dozens of times.
+  parts ??= new Map(textsIn(new URL('parts/', folder)))
+  const found = parts.get(`${name}.sql`)
   if (found === undefined) throw new RangeError(`src/query/views/sql/parts/ has no ${name}.sql`)
-  return found[1].replace(/^(?:--[^\n]*\n)+/, '').trimEnd()
+  return found.replace(/^(?:--[^\n]*\n)+/, '').trimEnd()
 }
 
 const create = /^CREATE (?:OR REPLACE )?(SCHEMA|VIEW|MACRO)(?: IF NOT EXISTS)? ([\w."]+)/i
