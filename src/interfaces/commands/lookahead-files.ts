@@ -21,14 +21,11 @@ import {
 import { findResearchFiles } from '../../trust/research/research-files.ts'
 import { itemsOf, type ResearchItem, unreadItem } from '../../trust/research/research-items.ts'
 import { VerdictCache, verdictKey } from '../../trust/research/verdict-cache.ts'
-import { annotationText, junitText, reportText } from '../report/lookahead-report.ts'
+import { annotationText, junitText, type ReportFormat, reportText } from '../report/lookahead-report.ts'
 import { readGiven } from '../cli/context.ts'
 import { programVersion } from '../cli/process.ts'
 import { type CommandAnswer, type Deps, showLive } from '../cli/spec.ts'
 import { askPython, changedSince, type FunctionAnswers } from './research-tools.ts'
-
-/** Words of `--format`. */
-export const reportFormats = ['text', 'github'] as const
 
 /** Default options of a query's trial, which its text may override. */
 export interface QueryDefaults {
@@ -51,7 +48,7 @@ export interface ResearchLook {
   readonly changedSince: string | undefined
   /** File for the report as JUnit. */
   readonly junit: string | undefined
-  readonly format: (typeof reportFormats)[number]
+  readonly format: ReportFormat
   /** File of the verdicts of earlier runs; undefined for the usual place. */
   readonly cache: string | undefined
   /** Whether verdicts of earlier runs are set aside. */

@@ -1,5 +1,4 @@
 import type { FoundLeak, FutureKind, TrialInput, WatchedTrialInput } from '../../trust/lookahead/runs.ts'
-import { refuseFilledFolder, reproduceLeak } from '../../trust/reproduction/reproduction.ts'
 import type { ResearchItem } from '../../trust/research/research-items.ts'
 import { closing, type SessionVariables } from '../../query/lake.ts'
 import { join, resolve } from 'node:path'
@@ -19,13 +18,13 @@ import { leakSentence } from '../../trust/lookahead/sentence.ts'
 import { openAltered } from '../../query/altered-lake.ts'
 import { carryFile } from '../../query/row-comparison.ts'
 import type { RunDeps } from '../../query/run.ts'
-import { noteOf } from '../../trust/results/stamp.ts'
 import type { StampNote } from '../../trust/results/stamped-rows.ts'
 import { realDisk, statOf } from '../../lake/store/disk.ts'
 import type { Engine } from '../../lake/store/engine.ts'
 import { temporaryFolder } from '../../lake/store/files.ts'
 import { verdictError, readGiven, stampedPath, withinTime } from '../cli/context.ts'
-import { answerFiles, reportFormats, type ResearchLook } from './lookahead-files.ts'
+import { reportFormats } from '../report/lookahead-report.ts'
+import type { ResearchLook } from './lookahead-files.ts'
 import { setOption, variablesOf } from './query.ts'
 import { answering, type Call, type Deps, showLive, type Typed } from '../cli/spec.ts'
 
@@ -104,6 +103,8 @@ lookahead in TypeScript use this option.`,
         const query = { text: item.text, set, trial: { ...trial, ...trialSize(size) }, files: given }
         return await proveAndReproduce(query, into, { ...call, ...withinTime(call) })
       }
+      // Loaded only here: a look at many files needs git, Python and their hooks.
+      const { answerFiles } = await import('./lookahead-files.ts')
       return await answerFiles({ ...options, named: call.args, folder: settings.data, defaults, prove }, call)
     }
     const within = withinTime(call)
@@ -157,6 +158,7 @@ async function proveAndReproduce(
   const run = { folder: settings.data, signal, sleep }
   if (into === undefined) return await proveQuery(query, trial, run, files)
   const folder = resolve(cwd, into)
+  const { refuseFilledFolder, reproduceLeak } = await import('../../trust/reproduction/reproduction.ts')
   await refuseFilledFolder(folder, '--reproduce')
   const found: FoundLeak[] = []
   const proof = await proveQuery(query, { ...trial, onLeak: (leak) => void found.push(leak) }, run, files)
@@ -278,7 +280,7 @@ interface GivenQuery {
 /** Reads the query of a file or of a stamped result, without `as_of`, which the proof sets itself. */
 async function givenQuery(call: Typed<typeof setOption>, file: string): Promise<GivenQuery> {
   const { query, variables } = /\.(?:parquet|parq|pq)$/i.test(file)
-    ? await noteOf(stampedPath(call, file))
+    ? await (await import('../../trust/results/stamp.ts')).noteOf(stampedPath(call, file))
     : { query: readGiven(call, file, 'a file with a query'), variables: {} }
   return { text: query, set: withoutAsOf({ ...variables, ...variablesOf(call) }) }
 }

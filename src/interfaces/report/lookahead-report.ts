@@ -1,6 +1,11 @@
 import { several, table } from '../../base/figures.ts'
 import type { ItemVerdict, JudgedItem, ResearchReport } from '../../trust/research/judged-item.ts'
 
+/** Words of `--format`. */
+export const reportFormats = ['text', 'github'] as const
+/** Form of the report on several files. */
+export type ReportFormat = (typeof reportFormats)[number]
+
 /** Verdicts from the gravest on. */
 const byWeight: readonly ItemVerdict[] = ['leak', 'undecided', 'not checked', 'clean', 'skipped']
 
