@@ -233,8 +233,8 @@ test('a job that adds only rows of runs leaves its views alone, and the end of i
   root,
 }) => {
   await makeLake(root, [stepAt(1)])
-  await makeViews(root)
   const deps = { ...commitDeps(), signal: new AbortController().signal }
+  await bringViewsForward(root, { catalogue, deps })
   const runsSeen = async (): Promise<unknown> =>
     await withViews(
       root,
