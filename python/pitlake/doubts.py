@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from .queries import DIMENSIONS, Options, decided_sql
+from .queries import DIMENSIONS, Decided, Options, decided_sql
 from .text import listed, quote, quote_name, utc_sql
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ class Noticed:
         """Content of the query; None until its words are read."""
         self._lost: list[str] = []
         """Reasons why notes could not be computed."""
+        self._as_of_read: list[tuple[Any, ...]] = []
+        """The `as_of` of the connection, once it was read."""
 
     def of_query(self, frame: Any) -> list[str]:
         """Computes the notes of a query from its words and its answer."""
@@ -83,16 +85,31 @@ class Noticed:
                       "members": self._asks().get("members", []), "empty": nothing}
         return self.told(asked)
 
-    def of_decided(self, frame: Any, table: str, columns: Sequence[tuple[str, str]], interval: str, options: Options) -> list[str]:
+    def of_decided(self, frame: Any, decided: Decided, columns: Sequence[tuple[str, str]], interval: str, options: Options) -> list[str]:
         """Computes notes from the columns of its answer that are empty for some assets, each with its metric."""
-        held = self._held(frame, "asset", [column for column, _ in columns]) if len(frame) else {}
-        empty = [(metric, *held[column]) for column, metric in columns if held and held[column][2]]
-        ends = ends_of(table)
-        self._rows(f"CREATE OR REPLACE TEMP TABLE {ends} AS SELECT asset, max(ts) AS ts, count(*) FILTER (ts IS NULL) AS without FROM {table} GROUP BY asset")
-        [(last, without)] = self._rows(f"SELECT CAST(max(ts) AS VARCHAR), CAST(coalesce(sum(without), 0) AS BIGINT) FROM {ends}")
+        held = self._values_by_asset(frame, decided, [column for column, _ in columns]) if len(frame) else {}
+        empty = [(metric, *held[column]) for column, metric in columns if held and held[column][1]]
+        last, without = self._ends(decided, bool(empty))
         asked = [of_metric(metric, interval, assets, options.dimensions(), component=options.component, last=last, everywhere=not some)
-                 for metric, some, _, assets in empty]
+                 for metric, some, assets in empty]
         return self.told({**self.early(), "metrics": asked, "without_instant": without})
+
+    def _values_by_asset(self, frame: Any, decided: Decided, columns: Sequence[str]) -> dict[str, tuple[bool, list[str]]]:
+        """Checks whether each column has a value, and for which assets it has none."""
+        if decided.arrow is not None and len(frame) == len(decided.arrow.columns):
+            return {column: decided.arrow.empty_assets(frame, column) for column in columns}
+        return {column: (some, assets) for column, (some, _, assets) in self._held(frame, "asset", columns).items()}
+
+    def _ends(self, decided: Decided, needs_last: bool) -> tuple[str | None, int]:
+        """Makes the table of the newest decisions; reads the newest of them, and how many have no instant."""
+        ends, newest = ends_of(decided.table), "SELECT CAST(max(ts) AS VARCHAR)"
+        if decided.arrow is not None:
+            self._own.register(ends, decided.arrow.ends())
+            return self._rows(f"{newest} FROM {ends}")[0][0] if needs_last else None, decided.arrow.columns["ts"].null_count
+        self._rows(f"""CREATE OR REPLACE TEMP TABLE {ends} AS
+SELECT asset, max(ts) AS ts, count(*) FILTER (ts IS NULL) AS without FROM {decided.table} GROUP BY asset""")
+        [(last, without)] = self._rows(f"{newest}, CAST(coalesce(sum(without), 0) AS BIGINT) FROM {ends}")
+        return last, without
 
     def of_no_member(self, universe: str) -> list[str]:
         """Computes notes on a condition on the universe that no product met."""
@@ -176,7 +193,9 @@ SELECT 1 FROM pit_registry('_pit_listed') WHERE product_id IS NOT NULL LIMIT 1""
         return self._own.execute(query).fetchall()
 
     def _as_of(self) -> str | None:
-        at: str | None = self._rows(f"SELECT CAST({_AS_OF} AS VARCHAR)")[0][0]
+        if not self._as_of_read:
+            self._as_of_read = self._rows(f"SELECT CAST({_AS_OF} AS VARCHAR)")
+        at: str | None = self._as_of_read[0][0]
         return at
 
     def _asks(self) -> Question:

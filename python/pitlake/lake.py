@@ -24,12 +24,13 @@ from .doubts import Noticed, Question, near, of_join, of_metric
 from .errors import LakeError, refusal, told, warn
 from .fence import refuse_hidden
 from .folder import Pin, lag_of_mirror, lag_of_views, made_here, refuse_changed
-from .frames import LentFrames, frame_of_decisions
+from .frames import LentFrames, arrow_decisions, frame_of_decisions
 from .queries import (AGGREGATES, FIELDS, INSTANT, KEY, MEMBER, PRICE, PRICED, Decided, Options, Standards, cells_of, check_choice, check_names, check_switch, check_text,
                       decisions_sql, join_sql, members_sql, named_metrics, panel_sql, points_sql, registry_columns, span_sql,
-                      step_sql, utc_at, with_registry_sql, wrong)
+                      step_sql, unsorted_join_sql, unsorted_panel_sql, utc_at, with_registry_sql, wrong)
 from .result import Result
 from .text import INTERVALS, Moment, Names, Span, listed, moment_text, quote, quote_name, utc_sql
+from .unsorted import Cell, UnsortedAnswers
 
 LAYOUT = 7
 """The layout of the lakes that this package reads."""
@@ -101,6 +102,8 @@ class Seat:
             if value is not None:
                 own.execute(f"SET VARIABLE {quote_name(name)} = {_literal(value)}").fetchall()
         for name in ("as_of", "observed_as_of"):
+            if not any(given.lower() == name for given in {**self.variables, **variables}):
+                continue
             variable = f"getvariable('{name}')"
             try:
                 own.execute(f"SELECT ({utc_sql(variable)}) IS NULL").fetchall()
@@ -371,11 +374,14 @@ class Lake:
             if universe is not None and len(frame) == 0:
                 return noticed.of_no_member(universe)
             lost = [(column, metric) for column, metric, one in cells_of(named, fields) if one == told_by]
-            notes = noticed.of_decided(frame, table, lost, interval, options)
+            notes = noticed.of_decided(frame, decided, lost, interval, options)
             return notes + noticed.of_columns(frame, table, columns, universe is not None)
 
         asked = of_join("pit_long", named.values(), interval, options, table)
-        return self._answer(decided.session, query, preview=preview, keys=("ts", "asset"), doubts=doubts, asked=asked)
+        numbers = {path: number for number, path in enumerate(dict.fromkeys(named.values()))}
+        cells = [Cell(name, numbers[path], field) for name, path, field in cells_of(named, fields)]
+        unsorted = UnsortedAnswers(decided, unsorted_panel_sql(table, list(numbers), interval, fields, options), len(numbers), cells)
+        return self._answer(decided.session, query, preview=preview, keys=("ts", "asset"), doubts=doubts, asked=asked, unsorted=unsorted)
 
     def pit_join(self, decisions: Any, metric: str, interval: str = "24h", *, currency: str | None = None,
                  exchange: str | None = None, network: str | None = None, component: str | None = None,
@@ -827,20 +833,26 @@ class Lake:
         self._lag = lag
 
     def _answer(self, own: duckdb.DuckDBPyConnection, query: str, *, preview: str | None = None, keys: Sequence[str] = (),
-                doubts: Callable[[Noticed, Any], Sequence[str]] | None = None, asked: Question | None = None) -> Result:
+                doubts: Callable[[Noticed, Any], Sequence[str]] | None = None, asked: Question | None = None,
+                unsorted: UnsortedAnswers | None = None) -> Result:
         seat = self._open()
         seat.notes = ()
         noticed = Noticed(seat, own, query, asked=asked)
         with told(seat.near_metrics):
-            return Result(seat, own, own.sql(query), preview=preview, keys=keys, doubts=doubts and partial(doubts, noticed))
+            if unsorted is None or not unsorted.can_be_placed():
+                return Result(seat, own, own.sql(query), preview=preview, keys=keys, doubts=doubts and partial(doubts, noticed))
+            unsorted.bind()
+            return Result(seat, own, query, preview=preview, keys=keys, doubts=doubts and partial(doubts, noticed), unsorted=unsorted)
 
     def _joined(self, where: str, decisions: Any, metric: str, interval: str, options: Options, n: int | Span | None = None) -> Result:
         check_choice("interval", interval, INTERVALS)
         decided = self._decided(where, decisions, TOLD if n is None else (*TOLD, "nth"), None)
         query = join_sql(decided, metric, interval, options, TOLD, n)
         asked = of_join("pit_join" if n is None else "pit_window", [metric], interval, options, decided.table)
-        return self._answer(decided.session, query, keys=("ts", "asset"), asked=asked, doubts=lambda noticed, frame: noticed.of_decided(
-            frame, decided.table, [("t", metric)], interval, options))
+        unsorted = None if n is not None else UnsortedAnswers(
+            decided, unsorted_join_sql(decided.table, metric, interval, options, TOLD), 1, [Cell(field, 0, field) for field in TOLD])
+        return self._answer(decided.session, query, keys=("ts", "asset"), asked=asked, unsorted=unsorted, doubts=lambda noticed, frame: (
+            noticed.of_decided(frame, decided, [("t", metric)], interval, options)))
 
     def _decided(self, where: str, decisions: Any, added: Sequence[str], universe: str | None,
                  columns: Sequence[str] = ()) -> Decided:
@@ -848,14 +860,19 @@ class Lake:
         seat, keys = self._open(), ("ts",) if universe is not None else ("asset", "ts")
         own, table = seat.cursor(), f"_pit_decisions{next(_numbers)}"
         source = "_pit_given"
-        own.register(source, frame_of_decisions(decisions.frame() if isinstance(decisions, Result) else decisions, keys, where))
+        given = frame_of_decisions(decisions.frame() if isinstance(decisions, Result) else decisions, keys, where)
+        numbered = decisions_sql(source, universe is None)
+        if universe is None and not columns and seat.until_end(numbered) == numbered and (arrow := arrow_decisions(given)) is not None:
+            self._check_clash(where, arrow.columns.column_names, added)
+            self._warn_of_zone(where, arrow.zoned)
+            own.register(table, arrow.numbered(KEY))
+            return Decided(own, table, arrow.columns.column_names, arrow)
+        own.register(source, given)
         with told(seat.near_metrics):
             names, types = zip(*((name, str(kind)) for name, kind, *_ in own.execute(f"DESCRIBE FROM {source}").fetchall()))
             self._check_clash(where, names, [*added, *columns, *(MEMBER if universe is not None else [])])
             kind = types[[name.lower() for name in names].index("ts")]
-            if re.fullmatch(r"TIMESTAMP(_\w+)?", kind) and not self._said:
-                self._said = True
-                warn([f"{where}: ts has no zone, it is taken as UTC"])
+            self._warn_of_zone(where, re.fullmatch(r"TIMESTAMP(_\w+)?", kind) is None)
             if not re.match(r"TIMESTAMP|DATE$|VARCHAR$", kind):
                 if own.execute(f"SELECT count(ts) FROM {source}").fetchall() != [(0,)]:
                     raise refusal(where, "ts as instants, or texts such as 2024-06-01T12:00:00Z", kind,
@@ -875,7 +892,13 @@ class Lake:
                 if unread is None:
                     raise
                 raise wrong("decisions", INSTANT, unread[1]) from None
-        return Decided(own, table, len(names))
+        return Decided(own, table, names, None)
+
+    def _warn_of_zone(self, where: str, zoned: bool) -> None:
+        """Warns once of a lake's decisions that have no zone."""
+        if not zoned and not self._said:
+            self._said = True
+            warn([f"{where}: ts has no zone, it is taken as UTC"])
 
     @staticmethod
     def _check_clash(where: str, names: Sequence[str], added: Sequence[str]) -> None:

@@ -11,6 +11,7 @@ from datetime import timedelta
 import duckdb
 
 from .errors import LakeError, meant_word, refusal
+from .frames import ArrowDecisions
 from .text import UNITS, Moment, Names, Span, listed, meant_span, moment_text, quote, quote_name, utc_sql
 
 INSTANT = "an instant such as 2024-06-01 or 2024-06-01T12:00:00Z, UTC"
@@ -139,13 +140,20 @@ class Options:
 
 @dataclass(frozen=True)
 class Decided:
-    """Decisions of a caller in a temporary table, each with its number."""
+    """Decisions of a caller in a temporary table, or in a table of Arrow under such a name, each with its number."""
 
     session: duckdb.DuckDBPyConnection
     """The session that has the table."""
     table: str
-    columns: int
-    """Number of columns of the caller."""
+    names: Sequence[str]
+    """Columns of the caller."""
+    arrow: ArrowDecisions | None
+    """The decisions that DuckDB reads where they are; None for those that it has in a table of its own."""
+
+    @property
+    def hidden_names(self) -> bool:
+        """Whether a column has a name of those that the joins use within themselves."""
+        return any(name.lower().startswith("_pit_") for name in self.names)
 
 
 def named_metrics(metrics: Names | Mapping[str, str]) -> dict[str, str]:
@@ -176,6 +184,34 @@ def panel_sql(table: str, named: Mapping[str, str], interval: str, fields: Seque
 SELECT own.* EXCLUDE ({KEY}), wide.* EXCLUDE ({KEY})
 FROM {table} AS own JOIN wide USING ({KEY})
 ORDER BY {KEY}"""
+
+
+METRIC_NUMBER = "_pit_metric_number"
+"""Column of unsorted answers that says to which of the metrics of a panel a row belongs."""
+
+
+def unsorted_panel_sql(table: str, metrics: Sequence[str], interval: str, fields: Sequence[str], options: Options) -> str:
+    """Builds the SQL of the answers of a panel in any order: a row for each decision and metric, both by their numbers."""
+    call = ", ".join(["_pit_asked", f"[{listed(metrics)}]", quote(interval), *options.arguments()])
+    numbers = ", ".join(f"({quote(metric)}, {number})" for number, metric in enumerate(metrics))
+    return f"""WITH _pit_asked AS MATERIALIZED (SELECT {KEY}, asset, ts FROM {table})
+SELECT answers.{KEY}, numbers.number AS {METRIC_NUMBER}, {', '.join(map(_finite, fields))}
+FROM pit_long({call}) AS answers
+JOIN (VALUES {numbers}) AS numbers (name, number) ON answers.metric = numbers.name"""
+
+
+def unsorted_join_sql(table: str, metric: str, interval: str, options: Options, fields: Sequence[str]) -> str:
+    """Builds the SQL of the answers of a join in any order: a row for each decision, by its number."""
+    arguments = ", ".join([quote(metric), quote(interval), *options.arguments()])
+    return f"""WITH _pit_asked AS (SELECT {KEY}, asset, ts FROM {table})
+SELECT {KEY}, {', '.join(map(_finite, fields))}
+FROM pit_join(_pit_asked, {arguments}) AS answers"""
+
+
+def _finite(field: str) -> str:
+    """Builds the SQL of a field as frames show it: they have no infinity."""
+    cell = f"answers.{field}"
+    return f"CASE WHEN isfinite({cell}) THEN {cell} END AS {field}" if field in ("t", "available_at") else cell
 
 
 def _wide_sql(cells: Sequence[tuple[str, str, str]], metrics: Sequence[str], answers: str) -> str:
@@ -214,7 +250,7 @@ def join_sql(decided: Decided, metric: str, interval: str, options: Options, tol
     """Builds the SQL of one metric for each decision, in their order; of its last `n` points if `n` is given."""
     macro, nth = ("pit_join", "") if n is None else ("pit_window", ", nth")
     arguments = ", ".join([quote(metric), quote(interval), *([] if n is None else [size_sql(n)]), *options.arguments()])
-    if decided.columns <= CARRIED:
+    if len(decided.names) <= CARRIED:
         return f"""SELECT * EXCLUDE ({KEY})
 FROM {macro}({decided.table}, {arguments})
 ORDER BY {KEY}{nth}"""

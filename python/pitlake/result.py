@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import xarray
 
     from .lake import Seat
+    from .unsorted import UnsortedAnswers
 
 SHOWN = 10
 # So many signs of a cell are shown on a page.
@@ -53,18 +54,27 @@ class Result:
         self,
         seat: Seat,
         connection: duckdb.DuckDBPyConnection,
-        relation: duckdb.DuckDBPyRelation | None,
+        relation: duckdb.DuckDBPyRelation | str | None,
         *,
         preview: str | None = None,
         keys: Sequence[str] = (),
         doubts: Doubts | None = None,
         lent: LentFrames | None = None,
+        unsorted: UnsortedAnswers | None = None,
     ) -> None:
-        self._seat, self._connection, self._relation = seat, connection, relation
+        self._seat, self._connection, self._rows, self._unsorted = seat, connection, relation, unsorted
         self._preview = preview
         self._names: list[str] | None = None
         self._lent = lent or LentFrames(connection, seat.lending, {})
         self._keys, self._doubts = list(keys), doubts if seat.wants_notes else None
+
+    @property
+    def _relation(self) -> duckdb.DuckDBPyRelation | None:
+        """Binds SQL when its rows are first needed: a frame of unsorted answers needs none of it."""
+        if isinstance(self._rows, str):
+            with told(self._seat.near_metrics):
+                self._rows = self._connection.sql(self._rows)
+        return self._rows
 
     @property
     def columns(self) -> list[str]:
@@ -95,7 +105,9 @@ class Result:
         [1.0, 2.0, 3.0]
         """
         library = _module("pandas")
-        frame = library.DataFrame() if self._relation is None else self._run(lambda relation: _told(relation).df())
+        frame = self._placed(lambda answers: answers.df(_told))
+        if frame is None:
+            frame = library.DataFrame() if self._relation is None else self._run(lambda relation: _told(relation).df())
         self._wonder(frame)
         if index is None:
             return frame
@@ -120,9 +132,10 @@ class Result:
         library = _module("polars")
         _module("pyarrow")
         frame = library.DataFrame()
-        if self._relation is not None:
-            times, table = self._run(lambda relation: (
-                [name for name, kind in _kinds(relation) if kind == "INTERVAL"], _told(relation, plain=True).to_arrow_table()))
+        placed = self._placed(lambda answers: answers.arrow(_told, True))
+        if placed is not None or self._relation is not None:
+            table, times = placed or self._run(lambda relation: (
+                _told(relation, plain=True).to_arrow_table(), [name for name, kind in _kinds(relation) if kind == "INTERVAL"]))
             frame = library.from_arrow(table)
             frame = frame.with_columns(library.col(name).cast(library.Duration("us")) for name in times)
         self._wonder(frame)
@@ -140,7 +153,11 @@ class Result:
         [1.0, 2.0, 3.0]
         """
         library = _module("pyarrow")
-        table = library.table({}) if self._relation is None else self._run(lambda relation: _told(relation).to_arrow_table())
+        placed = self._placed(lambda answers: answers.arrow(_told, False))
+        if placed is not None:
+            table = placed[0]
+        else:
+            table = library.table({}) if self._relation is None else self._run(lambda relation: _told(relation).to_arrow_table())
         self._wonder(table)
         return cast("pyarrow.Table", table)
 
@@ -333,6 +350,13 @@ class Result:
         assert self._relation is not None
         with told(self._seat.near_metrics), self._lent.registered():
             return work(self._relation)
+
+    def _placed(self, work: Callable[[UnsortedAnswers], Any]) -> Any:
+        """Computes an answer from unsorted ones; None if there are none, or they have to be sorted."""
+        if self._unsorted is None:
+            return None
+        with told(self._seat.near_metrics):
+            return work(self._unsorted)
 
     def _wonder(self, frame: Any) -> None:
         """Warns of what may be wrong with an answer in which nothing was found."""

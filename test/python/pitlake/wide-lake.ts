@@ -66,11 +66,21 @@ const series = metrics.flatMap(({ path: metric, defaults }) =>
     return { id: seriesId(own), ...own, settled: own.interval }
   }),
 )
+// As a fetch records it: without ranges that were answered, every decision of a join might be unresolved.
+const coverage = series.map(({ id }) => ({
+  series: id,
+  since: first + from * day,
+  until: first + (from + days) * day,
+  asked_at: first + (from + days + 1) * day,
+  request: null,
+  reason: null,
+  state: 'covered' as const,
+}))
 const deps = commitDeps({ nowMicros: () => micros('2026-01-01T00:00:00Z') + from })
 const provider = { metrics: 'sandbox:1', synthetic: true }
 await commit(
   ledger,
-  async () => ({ job: 'fetch', run: label, provider, add: files, ...(from === 0 && { series }) }),
+  async () => ({ job: 'fetch', run: label, provider, add: files, coverage, ...(from === 0 && { series }) }),
   deps,
 )
 engine.close()
