@@ -48,26 +48,27 @@ class UnsortedAnswers:
 
     def bind(self) -> None:
         """Binds the query, which refuses what is wrong with it."""
-        self._relation  # noqa: B018
+        _ = self._relation
 
     def arrow(self, told: Told, plain: bool) -> tuple[Any, list[str]] | None:
         """Computes the answer as a table of pyarrow, and lists its columns that are intervals in microseconds.
 
         None if it has to be sorted.
         """
-        import pyarrow
-
-        ages = [cell.name for cell in self.cells if plain and cell.field == "age"]
-        answers = (self._relation.project("* REPLACE (epoch_us(age) AS age)") if ages else self._relation).to_arrow_table()
-        table, spans = self._own_arrow(told, plain)
-        places = self._places(len(table), lambda name: answers[name].to_numpy())
-        if places is None:
+        # An interval takes twice the memory of its microseconds, and is needed at its place alone.
+        spans = any(cell.field == "age" for cell in self.cells)
+        answers = (self._relation.project("* REPLACE (epoch_us(age) AS age)") if spans else self._relation).to_arrow_table()
+        table, lengths = self._own_arrow(told, plain)
+        slots = self._slots(len(table), lambda name: answers[name].to_numpy())
+        if slots is None:
             return None
-        rows = list(map(pyarrow.array, places))
-        fields = {field: answers[field].combine_chunks() for field in {cell.field for cell in self.cells}}
+        decisions = len(table)
+        fields = {field: _placed(answers[field], slots) for field in {cell.field for cell in self.cells}}
+        if spans and not plain:
+            fields["age"] = _intervals(fields["age"])
         for cell in self.cells:
-            table = table.append_column(cell.name, fields[cell.field].take(rows[cell.metric]))
-        return table, spans + ages
+            table = table.append_column(cell.name, fields[cell.field].slice(cell.metric * decisions, decisions))
+        return table, lengths + [cell.name for cell in self.cells if cell.field == "age"]
 
     def df(self, told: Told) -> Any:
         """Computes the answer as a frame of pandas; None if it has to be sorted."""
@@ -78,10 +79,11 @@ class UnsortedAnswers:
             return None
         answers = self._relation.df()
         own = self._own_df(told)
-        places = self._places(len(own), lambda name: answers[name].to_numpy())
-        if places is None:
+        slots = self._slots(len(own), lambda name: answers[name].to_numpy())
+        if slots is None:
             return None
-        cells = {cell.name: answers[cell.field].array.take(places[cell.metric]) for cell in self.cells}
+        rows = _rows(slots).reshape(self.metrics, len(own))
+        cells = {cell.name: answers[cell.field].array.take(rows[cell.metric]) for cell in self.cells}
         return pandas.concat([own, pandas.DataFrame(cells)], axis=1)
 
     def _own_arrow(self, told: Told, plain: bool) -> tuple[Any, list[str]]:
@@ -107,14 +109,60 @@ class UnsortedAnswers:
         """Finds the order of decisions by their numbers; None if they are in order."""
         return numbers.argsort() if (numbers[1:] < numbers[:-1]).any() else None
 
-    def _places(self, decisions: int, column: Callable[[str], Any]) -> Any:
-        """Finds for each metric and decision the row of its answer; None unless each has exactly one."""
+    def _slots(self, decisions: int, column: Callable[[str], Any]) -> Any:
+        """Computes the place of each answer, decisions first, then metrics; None unless each place has exactly one answer."""
         import numpy
 
-        numbers = column(KEY)
-        if len(numbers) != decisions * self.metrics:
+        slots = column(KEY) - 1
+        if self.metrics > 1:
+            slots += column(METRIC_NUMBER).astype(slots.dtype) * decisions
+        if len(slots) != decisions * self.metrics:
             return None
-        places = numpy.full((self.metrics, decisions), -1)
-        metric = column(METRIC_NUMBER) if self.metrics > 1 else 0
-        places[metric, numbers - 1] = numpy.arange(len(numbers))
-        return None if (places < 0).any() else places
+        taken = numpy.zeros(len(slots), bool)
+        taken[slots] = True
+        return slots if taken.all() else None
+
+
+def _rows(slots: Any) -> Any:
+    """Finds the row of the answer at each place."""
+    import numpy
+
+    rows = numpy.empty(len(slots), numpy.int64)
+    rows[slots] = numpy.arange(len(slots))
+    return rows
+
+
+def _placed(column: Any, slots: Any) -> Any:
+    """Puts the values of a column of pyarrow at their places."""
+    import numpy
+    import pyarrow
+
+    if column.null_count == len(column):
+        return pyarrow.nulls(len(column), column.type)
+    if pyarrow.types.is_string(column.type):
+        return column.combine_chunks().take(pyarrow.array(_rows(slots)))
+    # Written where they belong, chunk by chunk: each further copy of a million values costs as much as placing them.
+    values = numpy.empty(len(column), numpy.int64)
+    valid = None if column.null_count == 0 else numpy.empty(len(column), bool)
+    begin = 0
+    for chunk in column.chunks:
+        places, begin = slots[begin:begin + len(chunk)], begin + len(chunk)
+        values[places] = numpy.frombuffer(chunk.buffers()[1], numpy.int64, len(chunk) + chunk.offset)[chunk.offset:]
+        if valid is not None:
+            valid[places] = chunk.is_valid().to_numpy(zero_copy_only=False)
+    known = None if valid is None else pyarrow.py_buffer(numpy.packbits(valid, bitorder="little"))
+    return pyarrow.Array.from_buffers(column.type, len(column), [known, pyarrow.py_buffer(values)])
+
+
+def _intervals(micros: Any) -> Any:
+    """Converts microseconds to intervals as DuckDB writes them: no months, no days, and nanoseconds."""
+    import numpy
+    import pyarrow
+
+    kind = pyarrow.month_day_nano_interval()
+    if micros.null_count == len(micros):
+        return pyarrow.nulls(len(micros), kind)
+    parts = numpy.zeros((len(micros), 2), numpy.int64)
+    known, values = micros.buffers()
+    numpy.multiply(numpy.frombuffer(values, numpy.int64, len(micros)), 1000, out=parts[:, 1])
+    return pyarrow.Array.from_buffers(kind, len(micros), [known, pyarrow.py_buffer(parts)])

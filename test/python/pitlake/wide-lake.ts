@@ -66,16 +66,11 @@ const series = metrics.flatMap(({ path: metric, defaults }) =>
     return { id: seriesId(own), ...own, settled: own.interval }
   }),
 )
-// As a fetch records it: without ranges that were answered, every decision of a join might be unresolved.
-const coverage = series.map(({ id }) => ({
-  series: id,
-  since: first + from * day,
-  until: first + (from + days) * day,
-  asked_at: first + (from + days + 1) * day,
-  request: null,
-  reason: null,
-  state: 'covered' as const,
-}))
+// As a fetch records it, in seconds: without answered ranges every decision of a join might be unresolved.
+const since = first / 1_000_000 + from * 86_400
+const until = since + days * 86_400
+const answered = { request: null, reason: null, state: 'covered' } as const
+const coverage = series.map(({ id }) => ({ series: id, since, until, asked_at: until + 86_400, ...answered }))
 const deps = commitDeps({ nowMicros: () => micros('2026-01-01T00:00:00Z') + from })
 const provider = { metrics: 'sandbox:1', synthetic: true }
 await commit(
