@@ -233,6 +233,10 @@ function backSql(start: Sql, n: Sql): Sql {
 function missesSql(names: readonly string[], points: Sql, vintageTexts: VintageWords): Sql {
   const { list, same, row, sameRow, values } = wordsOf(names)
   const inBlock = wordsOf([...names, 'block'])
+  // A value of the newest point, even if that is NULL.
+  const newest = (column: string): Sql => `arg_max_null(p.${column}, p.t) AS ${column}`
+  // If nothing is left, the engine reads no points.
+  const isKnowable = 'n._pit_before_first IS NOT TRUE AND n.asset IS NOT NULL AND n._pit_known_by IS NOT NULL'
   // Out of a list, which counts as one row: else all points would be kept for the sake of many misses.
   const few = (cte: Sql, keys: readonly string[]): Sql =>
     '(SELECT unnest(keys, max_depth := 2) FROM (SELECT list(DISTINCT ' +
@@ -260,14 +264,17 @@ function missesSql(names: readonly string[], points: Sql, vintageTexts: VintageW
     `${names[0] === 'asset' ? inText('block') : `epoch_us(p.t) // (64 * ${lengthSql('"interval"', micros)})`} AS ` +
     'block FROM _pit_all_points AS p)'
   return `_pit_near_hits AS MATERIALIZED (
-  SELECT ${row('n')}, max({'t': p.t, 'available_at': p.available_at, 'v': p.v, 'o': p.o, 'minus': p.v = 0 AND signbit(p.v)}) AS best
-  FROM (SELECT n.*, ${names[0] === 'asset' ? inText('back') : backSql('n._pit_expected_t', 'past.n')} AS start FROM _pit_misses AS n, (VALUES (1), (2), (3)) AS past (n)) AS n
+  SELECT ${row('n')}, max(p.t) AS t, ${newest('available_at')}, ${newest('v')}, ${newest('o')}
+  FROM (
+    SELECT n.*, ${names[0] === 'asset' ? inText('back') : backSql('n._pit_expected_t', 'past.n')} AS start
+    FROM _pit_misses AS n, (VALUES (1), (2), (3)) AS past (n) WHERE ${isKnowable}
+  ) AS n
   JOIN ${points} AS p ON ${same('p', 'n')} AND p.t = n.start AND p.available_at <= n._pit_known_by${vintageTexts.current('p', 'n._pit_known_by')}
   GROUP BY ${row('n')}
 ),
 _pit_open_misses AS MATERIALIZED (
   SELECT n.* FROM _pit_misses AS n ANTI JOIN _pit_near_hits AS b ON ${sameRow('n', 'b')}
-  WHERE n._pit_before_first IS NOT TRUE AND n.asset IS NOT NULL AND n._pit_known_by IS NOT NULL
+  WHERE ${isKnowable}
 ),
 _pit_blocks AS (
   SELECT ${list('p')}, p.block, min(p.available_at) AS available_at FROM ${blocks} AS p
@@ -282,8 +289,7 @@ _pit_frontier AS (
   ${frontierSql(inBlock.list('p'), 'p.t')}
 ),
 _pit_found_points AS (
-  SELECT ${row('b')}, b.best.t, b.best.available_at, CASE WHEN b.best.minus THEN CAST('-0.0' AS DOUBLE) ELSE b.best.v END AS v, b.best.o
-    FROM _pit_near_hits AS b
+  SELECT ${row('b')}, ${values('b')} FROM _pit_near_hits AS b
   UNION ALL SELECT ${row('n')}, ${values('p')} FROM (${many}) AS n ASOF JOIN _pit_frontier AS p
     ON ${inBlock.same('p', 'n')} AND n._pit_known_by >= p.available_at${lapsed}
 )`
