@@ -5,7 +5,6 @@ import { ruleKinds } from '../../catalog/rule-kinds.ts'
 import { endSql, type Sql, startSql } from '../../base/intervals-sql.ts'
 import { type Interval, type Weekday } from '../../base/time.ts'
 import { quote } from '../../lake/store/engine.ts'
-import { ownPrefix } from '../../sources/points/own-rows.ts'
 import { instantSql } from './template.ts'
 
 /** Whether a join returns NULL for decisions later than the resolved range: its option `unresolved`. */
@@ -82,12 +81,6 @@ function byKind(each: (kind: (typeof ruleKinds)[keyof typeof ruleKinds]) => Sql,
 }
 
 /**
- * Smallest share of the time of a user's files without a row from which on their rows are changes: each counts until
- * the next, and no interval misses a value. Files of weekdays stay below, with all holidays.
- */
-const irregularShare = 0.4
-
-/**
  * Builds further CTEs behind `_pit_stored_points`; instants are Unix seconds. The rules stand at `\u0001`, the interval at
  * `\u0002`.
  */
@@ -115,32 +108,21 @@ _pit_cut AS (
   FROM (SELECT r.name, r.ends, greatest(${undue}, ${ceil('r.begins')}) AS first FROM _pit_rules AS r WHERE r.now IS NOT NULL)
   WHERE first < ends GROUP BY name
 ),
-_pit_requested AS (
-  SELECT ${series.slice(6)}, "interval", since, until, reason FROM (${coverage}) AS asked
-  WHERE state IN ('covered', 'empty', 'unsupported') AND reason IS DISTINCT FROM 'pending'
-  UNION ALL SELECT ${series.slice(6)}, "interval", since, until, NULL FROM ${uncovered}
-),
-_pit_irregular AS (
-  SELECT metric FROM _pit_requested WHERE "interval" = \u0002 AND starts_with(metric, ${quote(ownPrefix)})
-  GROUP BY metric
-  HAVING sum(CASE WHEN reason = 'gap' THEN epoch_us(until) - epoch_us(since) ELSE 0 END)
-    >= ${irregularShare} * sum(epoch_us(until) - epoch_us(since))
-),
 _pit_resolved AS (
   SELECT r.name, c.metric, c.asset, CASE WHEN ${isOfItself} THEN c.currency END AS currency,
     CASE WHEN ${isOfItself} THEN c.exchange END AS exchange, CASE WHEN ${isOfItself} THEN c.network END AS network,
-    c.currency AS part, ${seconds('c.since')} AS since, least(${seconds('c.until')}, cut.t) AS until, cut.t AS cut,
-    c.metric IN (SELECT metric FROM _pit_irregular) AS is_irregular
-  FROM _pit_requested AS c JOIN (SELECT DISTINCT name, metric FROM _pit_rules) AS r ON r.metric = c.metric LEFT JOIN _pit_cut AS cut ON cut.name = r.name
+    c.currency AS part, ${seconds('c.since')} AS since, least(${seconds('c.until')}, cut.t) AS until
+  FROM (
+    SELECT ${series.slice(6)}, "interval", since, until FROM (${coverage}) AS asked
+    WHERE state IN ('covered', 'empty', 'unsupported') AND reason IS DISTINCT FROM 'pending'
+    UNION ALL SELECT ${series.slice(6)}, "interval", since, until FROM ${uncovered}
+  ) AS c JOIN (SELECT DISTINCT name, metric FROM _pit_rules) AS r ON r.metric = c.metric LEFT JOIN _pit_cut AS cut ON cut.name = r.name
   WHERE c."interval" = \u0002 AND (${isOfItself} OR c.currency IN ('usd', 'native'))
 ),
 _pit_gaps AS (
-  SELECT ${series}, CASE WHEN is_irregular THEN cut ELSE until END AS since,
-    lead(since) OVER (PARTITION BY ${series}, part ORDER BY since) AS until
+  SELECT ${series}, until AS since, lead(since) OVER (PARTITION BY ${series}, part ORDER BY since) AS until
   FROM _pit_resolved WHERE since <= until
-  QUALIFY CASE WHEN is_irregular
-    THEN cut IS NOT NULL AND lead(since) OVER (PARTITION BY ${series}, part ORDER BY since) IS NULL
-    ELSE lead(since) OVER (PARTITION BY ${series}, part ORDER BY since) IS DISTINCT FROM until END
+  QUALIFY lead(since) OVER (PARTITION BY ${series}, part ORDER BY since) IS DISTINCT FROM until
 ),
 _pit_gap_starts AS (
   SELECT h.name, h.metric, h.asset, h.currency, h.exchange, h.network, h.until,
