@@ -15,6 +15,14 @@ const plainMs = 5_000
 const lineWidth = 118
 
 /**
+ * Cuts a live line so that it fits into the terminal: a line that wraps could not be replaced by the next one. A
+ * terminal without a known width counts as wide.
+ */
+export function fitLive(line: string, columns: number | undefined): string {
+  return line.slice(0, Math.min(lineWidth, (columns || lineWidth + 1) - 1))
+}
+
+/**
  * Creates a line of progress that is replaced on a terminal, and written every few seconds elsewhere, between permanent
  * lines.
  */
@@ -31,7 +39,7 @@ export function passingLine({ now, stderr, live, isTerminal }: ProgressReporter)
     /** Shows the line of progress, unless it was shown a moment ago. */
     show: (line: () => string, forced: boolean): void => {
       if (!forced && now() - shownAt < (isTerminal ? liveMs : plainMs)) return
-      if (isTerminal) live(line().slice(0, lineWidth))
+      if (isTerminal) live(line())
       else stderr(`${line()}\n`)
       isLive = isTerminal
       shownAt = now()

@@ -1,6 +1,7 @@
 import { exitCode, exitMeanings, LakeError, usage } from '../../base/errors.ts'
 import { refusalIn } from '../server/refusal.ts'
 import { NotWhereNamed } from '../../query/refusal.ts'
+import { fitLive } from '../../base/progress.ts'
 import { hint } from '../../base/suggestion.ts'
 import { visible, visibleLines } from '../../base/visible-text.ts'
 import { wrapLine } from '../../base/figures.ts'
@@ -28,7 +29,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
       process.stdout.write(visibleLines(text))
     },
     stderr: (text) => void process.stderr.write(visibleLines(text)),
-    live: (text) => void process.stderr.write(`\r\u001b[K${visible(text)}`),
+    live: (text) => void process.stderr.write(`\r\u001b[K${fitLive(visible(text), process.stderr.columns)}`),
     isTerminal: process.stderr.isTTY && !process.env['NO_COLOR'],
     signal: stop.signal,
   }
