@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Disk } from '../../src/lake/store/disk.ts'
 import { type Rig, storedPoints, withRig } from '../helpers/fetching.ts'
@@ -65,6 +66,8 @@ async function fill(rig: Rig): Promise<void> {
     size('ro')
     rig.clock.now += 2 * 86_400
     await expect(rig.fetch(large, { data: root })).rejects.toThrow(/read-only/)
+    const another = rig.fetch(small, { data: join(root, 'a', 'new-lake') })
+    await expect(another).rejects.toMatchObject({ kind: 'incomplete', message: expect.stringContaining('EROFS') })
   })
 }
 

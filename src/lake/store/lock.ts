@@ -1,8 +1,9 @@
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { LakeError } from '../../base/errors.ts'
 import { jsonOf } from '../../base/json.ts'
-import { diskError, namesIn, realDisk } from './disk.ts'
+import { codeOf, diskError, namesIn, realDisk } from './disk.ts'
 import { textOf } from './files.ts'
 import type { Micros } from '../../base/time.ts'
 import { decodeSegment, holderFile, inLake, lockFile, places } from './layout.ts'
@@ -136,11 +137,26 @@ export function describeHolder(holder: Holder | undefined): string {
 
 function take(root: string, name: string, within = 0): FileHold | undefined {
   try {
-    mkdirSync(inLake(root, places.locks), { recursive: true })
+    makeMissing(inLake(root, places.locks))
   } catch (error) {
     throw diskError(error, `lock ${name}`)
   }
   return holdFile(inLake(root, lockFile(name)), within)
+}
+
+/**
+ * Makes a folder and its missing parents, one by one: the recursive mkdir of Node reports ENOENT on a read-only file
+ * system, and does not end in `/proc`.
+ */
+function makeMissing(folder: string): void {
+  const missing: string[] = []
+  for (let at = folder; !existsSync(at); at = dirname(at)) missing.push(at)
+  for (const path of missing.toReversed())
+    try {
+      mkdirSync(path)
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error
+    }
 }
 
 const prefix = 'pin-'
