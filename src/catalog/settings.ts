@@ -100,6 +100,8 @@ export interface Settings {
   readonly select: readonly Selection[]
   /** Every key that this process was given, for any API; none of them may be written to output. */
   readonly secrets: readonly string[]
+  /** Set variables that look like those of a provider, but that no command reads, such as `PITLAKE_KEY`. */
+  readonly misnamedVariables: readonly string[]
   /** Returns the position of a key of the config file, for a complaint: `pitlake.yaml:12: metrics.paths`. */
   readonly where: (path: readonly string[]) => string
   /** Every setting with its origin, in the order of the documentation; no secrets. */
@@ -182,6 +184,7 @@ export function resolveSettings({ flags, env, cwd, ignoreFile = false }: Sources
     ['default', 'data'],
   ])
   const where = (path: readonly string[]) => `${file ? `${file.yaml.where(path)}: ` : ''}${path.join('.')}`
+  const secrets = givenKeys(env)
   const api = (name: 'metrics' | 'registry'): ApiSettings => {
     const variable = `PITLAKE_${name.toUpperCase()}`
     const url = choose(`${name}.url`, [
@@ -189,9 +192,10 @@ export function resolveSettings({ flags, env, cwd, ignoreFile = false }: Sources
       ['file', config[name]?.url],
     ])
     const key = readKey(`${variable}_KEY`, env)
+    const urlName = env[`${variable}_URL`] ? `${variable}_URL` : where([name, 'url'])
     choose(`${name}.key`, [['environment', key === null ? undefined : 'set']])
     const smallestRate = number(`${name}.smallest_rate`, config[name]?.smallest_rate, 1000)
-    return { url: checkUrl(env[`${variable}_URL`] ? `${variable}_URL` : where([name, 'url']), url), key, smallestRate }
+    return { url: checkUrl(urlName, url, secrets), key, smallestRate }
   }
   choose('config', [[flags.config === undefined ? 'default' : 'flag', file?.path]])
   return {
@@ -216,7 +220,8 @@ export function resolveSettings({ flags, env, cwd, ignoreFile = false }: Sources
     token: readKey('PITLAKE_TOKEN', env),
     catalogs: (config.catalogs ?? []).map((path) => resolve(base, path)),
     select: config.select ?? [],
-    secrets: givenKeys(env),
+    secrets,
+    misnamedVariables: misnamedVariables(env),
     where,
     effective,
   }
@@ -385,21 +390,39 @@ function readConfig(flag: string | undefined, cwd: string) {
   return { ...parseConfig(name, utf8Text(name, bytes)), path }
 }
 
-function checkUrl(name: string, url: string | null): string | null {
-  if (url === null) return null
+/** Checks a base address and returns it without a trailing slash; no message repeats the text, which may be a key. */
+function checkUrl(name: string, text: string | null, secrets: readonly string[]): string | null {
+  if (text === null) return null
+  const url = text.trim()
+  const expected = 'an https address'
+  if (inQuotes(url)) throw usage(name, { expected, got: 'one in quotation marks', next: 'remove the quotation marks' })
+  if (!/^[a-z][a-z\d+.-]*:\/\//i.test(url))
+    throw usage(name, {
+      expected,
+      got: 'a text without https:// in front',
+      next: 'write https:// in front of the host',
+    })
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (!parsed || !/^https?:$/.test(parsed.protocol))
-    throw usage(name, { expected: 'an https address', got: parsed ? parsed.protocol : 'no address' })
-  if (parsed.username !== '' || parsed.password !== '' || parsed.search !== '' || parsed.hash !== '')
+    throw usage(name, { expected, got: parsed ? parsed.protocol : 'no address' })
+  const isWithKey = secrets.some(
+    (key) => key.length >= shortestKey && spellings(key).some((form) => url.includes(form)),
+  )
+  if (isWithKey || parsed.username !== '' || parsed.password !== '' || parsed.search !== '' || parsed.hash !== '')
     throw usage(name, {
       expected: 'a plain base address',
-      got: 'one with credentials or a query',
+      got: isWithKey ? 'one that contains a key' : 'one with credentials or a query',
       next: 'keys go into the variable that ends in _KEY',
     })
   if (parsed.protocol === 'http:' && !isLoopback(url))
     throw usage(name, { expected: 'https (http only to loopback)', got: `http://${parsed.host}` })
   return url.replace(/\/+$/, '')
 }
+
+const spellings = (key: string): readonly string[] => [key, encodeURIComponent(key)]
+
+/** Whether quotation marks enclose a text: `docker --env-file` and key files pass them on with the value. */
+const inQuotes = (text: string): boolean => /^(["'`]).*\1$/.test(text)
 
 function readKey(name: string, env: Sources['env']): string | null {
   const direct = env[name]?.trim()
@@ -410,8 +433,25 @@ function readKey(name: string, env: Sources['env']): string | null {
     return checkKey(`${name}_FILE`, readBounded(file, longestKeyFile, `${name}_FILE`).trim())
   } catch (cause) {
     if (cause instanceof LakeError) throw cause
-    throw unreadable(`${name}_FILE`, 'a readable file', cause)
+    const { complaints } = unreadable(`${name}_FILE`, 'a readable file', cause)
+    const next = `name a file that contains the key; the key itself goes into ${name}`
+    throw new LakeError(
+      'usage',
+      complaints.map((complaint) => ({ ...complaint, next })),
+    )
   }
+}
+
+const providerVariables = ['METRICS', 'REGISTRY'].flatMap((api) =>
+  ['URL', 'KEY', 'KEY_FILE'].map((part) => `PITLAKE_${api}_${part}`),
+)
+
+/** Lists the variables for `Settings.misnamedVariables`. */
+function misnamedVariables(env: Sources['env']): readonly string[] {
+  const known = new Set([...providerVariables, 'PITLAKE_HEAD_KEY_FILE'])
+  return Object.keys(env).filter(
+    (name) => /^PITLAKE_(?:\w+_)?(?:URL|KEY|KEY_FILE)$/i.test(name) && !known.has(name) && env[name] !== '',
+  )
 }
 
 /**
@@ -442,12 +482,36 @@ function readQuietly(file: string): string {
 function checkKey(name: string, key: string): string {
   if (key.length > 0 && key.length < shortestKey)
     throw usage(name, { expected: `a key of at least ${shortestKey} characters`, got: String(key.length) })
+  const next = 'write the key alone, without quotation marks, `Bearer` or the name of a header'
   if (!/^[\x21-\x7e]+$/.test(key))
     throw usage(name, {
       expected: 'a key of visible ASCII characters',
-      got: key === '' ? 'nothing' : 'other characters',
+      got: strangeCharacter(key),
+      next: key === '' ? undefined : next,
+    })
+  const wrapped = wrappingOf(key)
+  if (wrapped !== null) throw usage(name, { expected: 'the key alone', got: wrapped, next })
+  if (/^https?:\/\//i.test(key))
+    throw usage(name, {
+      expected: 'a key',
+      got: 'an address',
+      next: 'addresses go into the variable that ends in _URL',
     })
   return key
+}
+
+/** Names the first character that a header value cannot contain. */
+function strangeCharacter(key: string): string {
+  if (key === '') return 'nothing'
+  const [character = ''] = /[^\x21-\x7e]/u.exec(key) ?? []
+  if (/[\r\n]/.test(character)) return 'one with a line break in it'
+  return character === ' ' || character === '\t' ? 'one with a space in it' : 'one with a different character'
+}
+
+/** Describes what was copied along with a key; null if the text looks like a key alone. */
+function wrappingOf(key: string): string | null {
+  if (inQuotes(key)) return 'a key in quotation marks'
+  return /^(?:PITLAKE_\w+|x-api-key|authorization)[:=]/i.test(key) ? 'a name in front of it' : null
 }
 
 function checkFolder(path: string, origin: Origin): string {

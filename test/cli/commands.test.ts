@@ -222,10 +222,33 @@ test('init writes two files and overwrites existing ones only if told so', async
   expect(readFileSync(join(folder, 'pitlake.yaml'), 'utf8')).toContain('select:')
   rmSync(join(folder, 'pitlake.yaml'))
   write('.env.example', 'of a checkout\n')
-  expect(await pitlake(['init'])).toMatchObject({ code: 0, err: 'wrote pitlake.yaml\nkept .env.example\n' })
+  const { code, err } = await pitlake(['init'])
+  expect([code, err]).toEqual([0, expect.stringContaining('wrote pitlake.yaml\nkept .env.example\n')])
   expect(readFileSync(join(folder, '.env.example'), 'utf8')).toBe('of a checkout\n')
   const schema = await pitlake(['init', '--schema'])
   expect(JSON.parse(schema.out)).toHaveProperty('properties.metrics')
+})
+
+test.each([
+  [{}, 'PITLAKE_METRICS_URL: expected the base address of the metrics API, got nothing'],
+  [
+    { PITLAKE_METRICS_URL: 'https://a.example' },
+    'PITLAKE_METRICS_KEY: expected the key of the metrics API, got nothing',
+  ],
+  [
+    { PITLAKE_METRICS_URL: 'https://a.example', PITLAKE_METRIC_KEY: 'of-a-user' },
+    'PITLAKE_METRICS_KEY: expected the key of the metrics API, got only PITLAKE_METRIC_KEY',
+  ],
+])('init with only %o writes a template and names the variable that is missing', async (env, words) => {
+  const { code, err } = await pitlake(['init'], env)
+  expect([code, err]).toEqual([0, expect.stringContaining(words)])
+  expect(err).toContain('set the variable, then run pitlake init --force')
+  expect(err).not.toContain('of-a-user')
+})
+
+test('init with a registry alone names the command that reads it', async () => {
+  const env = { PITLAKE_REGISTRY_URL: 'https://a.example/v1', PITLAKE_REGISTRY_KEY: 'of-a-user' }
+  expect((await pitlake(['init'], env)).err).toContain('next      pitlake registry sync')
 })
 
 test('an imported listing can be planned, and imported again without losing rows', async () => {

@@ -48,6 +48,13 @@ test('init with a refused key ends with 3, and writes nothing', async () =>
     expect(readdirSync(cwd)).toEqual([])
   }))
 
+test('init with a base address at which everything is 404 ends with 6, and writes nothing', async () =>
+  withRealProvider({ faults: ['gone-404@metrics', 'gone-404@metadata'] }, async ({ cwd, run }) => {
+    const { code, message } = await run('init')
+    expect([code, message]).toEqual([6, expect.stringContaining('expected the address before /v1/metrics/')])
+    expect(readdirSync(cwd)).toEqual([])
+  }))
+
 test('init keeps an existing configuration unless forced, and sends no request before that', async () =>
   withRealProvider({}, async ({ run, config, requests }) => {
     config('data: mine\n')

@@ -86,3 +86,52 @@ test('a key of fewer than eight characters is refused at start: it could be a pa
   }
   expect(resolve({ PITLAKE_METRICS_KEY: `${short}6` }).metrics.key).toBe(`${short}6`)
 })
+
+test.each([
+  ['a line break', `${secret}\n-rest`, 'got one with a line break in it; write the key alone'],
+  ['a word before it', `Bearer ${secret}`, 'got one with a space in it; write the key alone'],
+  ['double quotes', `"${secret}"`, 'got a key in quotation marks; write the key alone'],
+  ['single quotes', `'${secret}'`, 'got a key in quotation marks; write the key alone'],
+  ['the name of a header', `X-Api-Key:${secret}`, 'got a name in front of it; write the key alone'],
+  ['the name of its variable', `PITLAKE_METRICS_KEY=${secret}`, 'got a name in front of it; write the key alone'],
+  ['an address', `https://${secret}.example`, 'got an address; addresses go into the variable that ends in _URL'],
+])('a key that was copied with %s is refused with the step to take', (_, text, words) => {
+  const file = join(folder, 'copied')
+  writeFileSync(file, `${text}\n`)
+  for (const env of [{ PITLAKE_METRICS_KEY: text }, { PITLAKE_METRICS_KEY_FILE: file }]) {
+    const message = messageOf(() => resolve(env))
+    expect(message).toContain(words)
+    expect(message).not.toContain(secret)
+  }
+})
+
+test('a key in the variable for its file is refused with the variable for the key', () => {
+  const message = messageOf(() => resolve({ PITLAKE_METRICS_KEY_FILE: secret }))
+  expect(message).toContain('the key itself goes into PITLAKE_METRICS_KEY')
+  expect(message).not.toContain(secret)
+})
+
+test.each([
+  ['metrics.example.com', 'write https:// in front'],
+  ['localhost:8080', 'write https:// in front'],
+  ['"https://metrics.example.com"', 'remove the quotation marks'],
+  [secret, 'write https:// in front'],
+  [`https://${secret}.example.com`, 'keys go into the variable that ends in _KEY'],
+  [`https://metrics.example.com/${encodeURIComponent(`${secret}/+`)}`, 'keys go into the variable that ends in _KEY'],
+])('the address %s is refused with the step to take', (text, words) => {
+  const key = text.includes('%') ? `${secret}/+` : secret
+  const message = messageOf(() => resolve({ PITLAKE_METRICS_URL: text, PITLAKE_METRICS_KEY: key }))
+  expect(message).toMatch(/PITLAKE_METRICS_URL: expected an? /)
+  expect(message).toContain(words)
+  expect(message).not.toContain(secret)
+})
+
+test('spaces around an address and slashes at its end do not count', () => {
+  const url = ' https://metrics.example.com/api// '
+  expect(resolve({ PITLAKE_METRICS_URL: url }).metrics.url).toBe('https://metrics.example.com/api')
+})
+
+test('variables that look like those of a provider, but are not, are listed', () => {
+  const env = { PITLAKE_METRIC_KEY: secret, PITLAKE_URL: 'x', PITLAKE_HEAD_KEY_FILE: 'x', PITLAKE_METRICS_KEY: secret }
+  expect(resolve(env).misnamedVariables).toEqual(['PITLAKE_METRIC_KEY', 'PITLAKE_URL'])
+})

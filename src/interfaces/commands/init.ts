@@ -2,12 +2,13 @@ import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { configJsonSchema } from '../../catalog/config.ts'
 import { loadCatalogue } from '../../catalog/load.ts'
-import { applySettings, resolveSettings } from '../../catalog/settings.ts'
+import { applySettings, resolveSettings, type Settings } from '../../catalog/settings.ts'
 import { usage } from '../../base/errors.ts'
 import { several, span, formatCount } from '../../base/figures.ts'
 import { redact } from '../../base/secrets.ts'
 import { formatDate } from '../../base/time.ts'
 import { putOut } from '../../lake/store/output.ts'
+import { missingAccess } from '../../sources/http/connection.ts'
 import { exploreProvider, type ProviderSetup } from '../../sources/provider-check/setup.ts'
 import { instantNow } from '../cli/context.ts'
 import { documentText, talking, type Typed } from '../cli/spec.ts'
@@ -34,9 +35,11 @@ Without a key, init writes a template and contacts no provider.`,
       throw usage('init', { expected: 'a folder without ? in its path', got: cwd, next: 'rename it' })
     if (existsSync(resolve(cwd, 'pitlake.yaml')) && !force)
       throw usage('pitlake.yaml', { expected: 'no such file yet', got: 'one', next: 'use --force to overwrite' })
-    const config = (await askedConfig(call)) ?? template('pitlake.yaml')
+    // The file that is overwritten does not count.
+    const settings = resolveSettings({ flags: call.options, env: call.env, cwd, ignoreFile: true })
+    const config = await askedConfig(call, settings)
     for (const [name, text] of [
-      ['pitlake.yaml', config],
+      ['pitlake.yaml', config ?? template('pitlake.yaml')],
       ['.env.example', template('.env.example')],
     ] as const) {
       const path = resolve(cwd, name)
@@ -48,8 +51,19 @@ Without a key, init writes a template and contacts no provider.`,
       await putOut(path, text, null, 'init')
       stderr(`wrote ${name}\n`)
     }
+    if (config === null) stderr(afterTemplate(settings))
   },
 })
+
+/** Formats the step after a template: the reason for which no metrics API was contacted, unless only a registry is set. */
+function afterTemplate(settings: Settings): string {
+  const { metrics, registry } = settings
+  const isRegistryAlone = metrics.url === null && metrics.key === null && registry.url !== null && registry.key !== null
+  if (isRegistryAlone && settings.misnamedVariables.length === 0) return 'next      pitlake registry sync\n'
+  const missing = missingAccess('metrics', settings)
+  const next = 'pitlake.yaml is a template: set the variable, then run pitlake init --force'
+  return missing === null ? '' : `note: ${usage(missing.subject, { ...missing, next }).message}\n`
+}
 
 /** Reads a template: templates are in the catalogue's folder, so that they are data, too. */
 function template(name: string): string {
@@ -57,10 +71,8 @@ function template(name: string): string {
 }
 
 /** Builds the configuration from the provider's answers; null if none is in the environment. */
-async function askedConfig(call: Typed<typeof initOptions>): Promise<string | null> {
-  const { env, cwd, stderr, options } = call
-  // The file that is overwritten does not count.
-  const settings = resolveSettings({ flags: options, env, cwd, ignoreFile: true })
+async function askedConfig(call: Typed<typeof initOptions>, settings: Settings): Promise<string | null> {
+  const { stderr, options } = call
   if (settings.metrics.url === null || settings.metrics.key === null) return null
   const catalogue = applySettings(loadCatalogue(), settings)
   const now = instantNow(call)

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { usage } from '../../base/errors.ts'
+import { type Complaint, usage } from '../../base/errors.ts'
 import type { Settings } from '../../catalog/settings.ts'
 import { callLater, type Asker, type AskEvent } from './ask.ts'
 import { createHttp, type Http, type KeyHeader, type ProxySettings, type Reply } from './http.ts'
@@ -96,13 +96,22 @@ export function accessTo(
 ): { readonly url: string; readonly key: string } {
   const { url, key } = settings[name]
   if (url !== null && key !== null) return { url, key }
-  const variable = `PITLAKE_${name.toUpperCase()}_${url === null ? 'URL' : 'KEY'}`
+  const missing = missingAccess(name, settings) ?? { subject: name }
+  const advice = `set ${missing.subject}, or start \`pitlake sandbox\` and use what it prints`
+  throw usage(missing.subject, { ...missing, next: next ?? advice })
+}
+
+/** Describes the first variable without which an API cannot be contacted; null if address and key are set. */
+export function missingAccess(name: ApiName, settings: Settings): Complaint | null {
+  const { url, key } = settings[name]
+  if (url !== null && key !== null) return null
   const base = `the base address of the ${name} API${name === 'registry' ? ', with its version' : ''}`
-  throw usage(variable, {
+  const { misnamedVariables } = settings
+  return {
+    subject: `PITLAKE_${name.toUpperCase()}_${url === null ? 'URL' : 'KEY'}`,
     expected: url === null ? base : `the key of the ${name} API`,
-    got: 'nothing',
-    next: next ?? `set ${variable}, or start \`pitlake sandbox\` and use what it prints`,
-  })
+    got: misnamedVariables.length === 0 ? 'nothing' : `only ${misnamedVariables.join(' and ')}`,
+  }
 }
 
 /** Opens the connections to an API; they must be closed. */

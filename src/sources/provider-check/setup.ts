@@ -69,7 +69,7 @@ export async function exploreProvider(
   const endpoints = [...catalogue.endpoints.values()].filter((endpoint) => !isNameless(endpoint))
   const probes = probesOf(catalogue, endpoints, storedMetadata)
   announce(probes.length, probes.length * priceOf(settings.metrics.credits, asset))
-  const refusedTiers = await askTiers({ ...input, catalogue }, probes, deps)
+  const refusedTiers = await askTiers({ ...input, catalogue }, probes, deps, storedMetadata.size === 0)
   const isRefused = ({ ask }: Endpoint): boolean => refusedTiers.has(storedMetadata.get(ask)?.tier ?? null)
   const isMissing = ({ ask }: Endpoint): boolean => storedMetadata.size > 0 && !storedMetadata.has(ask)
   const allowed = endpoints.filter((endpoint) => !isRefused(endpoint) && !isMissing(endpoint))
@@ -117,11 +117,15 @@ function probesOf({ wire, endpoints }: Catalogue, named: readonly Endpoint[], fa
   return [...tiers].map(([tier, endpoint]) => ({ tier, endpoint })).slice(0, mostProbes)
 }
 
-/** Requests one path of each tier, and returns the tiers that the provider refuses to this key. */
+/**
+ * Requests one path of each tier, and returns the tiers that the provider refuses to this key. A 404 ends the setup if
+ * the provider `isUnknown`: if it has no metadata either, no answer shows that there is an API at this address.
+ */
 async function askTiers(
   { settings, catalogue, now }: SetupInput,
   probes: readonly TierProbe[],
   deps: BesideDeps,
+  isUnknown: boolean,
 ): Promise<ReadonlySet<number | null>> {
   const { asset } = catalogue.wire.probes
   const until = floor(now, '24h')
@@ -136,6 +140,13 @@ async function askTiers(
       const url = metricsUrl(base, catalogue.wire, { endpoint, series, window })
       const { outcome } = await ask({ id: `tier-${at}`, url, file: file(`${at}.json`) })
       refuseUnusable(outcome)
+      if (isUnknown && outcome.kind === 'gone')
+        throw new LakeError('incomplete', {
+          subject: `PITLAKE_METRICS_URL`,
+          expected: `the address before ${catalogue.wire.metricsPrefix}`,
+          got: `one with neither metadata nor ${endpoint.path}: ${describeOutcome(outcome)}`,
+          next: 'correct it, then run pitlake init again; without PITLAKE_METRICS_KEY, init writes a template',
+        })
       if (outcome.kind === 'forbidden') refusedTiers.add(tier)
     }
   })
