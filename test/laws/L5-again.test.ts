@@ -194,6 +194,15 @@ test.each([
 ] as const)('%s is an answer for a while: %s, %s days', async (_, state, days, answer) =>
   withProvider(start + 40 * day, async (own) => {
     const selection = { assets: ['BTC'], paths: [count], since: start, until: start + 10 * day }
+    // A path that is answered shows who the provider is, which nothing but 404 would not.
+    own.answer(
+      answering(
+        () => 10,
+        () => [],
+      ),
+    )
+    await own.fetch({ ...selection, paths: ['supply/current_pit'] })
+    asked(own)
     own.answer((path) => (path === 'assets' ? noListing : answer))
     expect((await own.fetch(selection)).windows).toMatchObject({ [state]: 1, failed: 0 })
     expect(asked(own)).toEqual(['0..10'])

@@ -279,6 +279,9 @@ test('three series with 404 and none that is answered close a path, which one re
   withProvider(start + 40 * day + 2 * hour, async (own) => {
     const assets = Array.from({ length: 8 }, (_, n) => `N${n}`)
     let alive: readonly string[] = []
+    own.answer(answering(own, () => null))
+    await own.fetch({ ...selection, paths: ['supply/current_pit'], assets: ['N0'] }, one)
+    asked(own)
     own.answer(answering(own, (_, query) => (alive.includes(query.get('a') ?? '') ? null : 404)))
     expect((await own.fetch({ ...selection, assets }, one)).windows).toMatchObject({ unsupported: 8 })
     expect(asked(own)).toHaveLength(3)
@@ -386,4 +389,18 @@ test('refused windows of a series that has points are gaps: while it is an alarm
     await own.fetch(both, { input: { gapsOnly: true } })
     expect(asked(own)).toEqual(['35..42', '35..42'])
     expect(await gaps(own)).toEqual([])
+  }))
+
+test('a base address at which everything is 404 is no provider: nothing is recorded, and the next run asks again', async () =>
+  withProvider(start + 40 * day + 2 * hour, async (own) => {
+    own.answer(() => ({ status: 404, text: 'no such page' }))
+    const wrong = await own.fetch(selection)
+    expect(wrong).toMatchObject({ version: 0, stopped_by: 'unreachable', windows: { unsupported: 0 } })
+    expect(verdict(wrong)).toMatchObject({
+      kind: 'incomplete',
+      message: expect.stringMatching(/got no answer but 404: no such page; see that PITLAKE_METRICS_URL is right/),
+    })
+    own.answer(answering(own, () => null))
+    expect(verdict(await own.fetch(selection))).toBeNull()
+    expect(await coverage(own)).toEqual(['0..40 covered '])
   }))

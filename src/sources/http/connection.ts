@@ -3,6 +3,7 @@ import { type Complaint, usage } from '../../base/errors.ts'
 import type { Settings } from '../../catalog/settings.ts'
 import { callLater, type Asker, type AskEvent } from './ask.ts'
 import { createHttp, type Http, type KeyHeader, type ProxySettings, type Reply } from './http.ts'
+import type { Outcome } from './outcome.ts'
 import { newReach, type Reach } from './reach.ts'
 import { type RetryPolicy, usualRetries } from './retry.ts'
 import { type Skew, watchSkew } from './skew.ts'
@@ -202,7 +203,8 @@ function connectionOf(parts: Parts): Connection {
     (ask: AskOne): AskOne =>
     async (request, about) => {
       const answered = await ask(request, about)
-      if ('sandbox' in answered.outcome) learn(parts, who, answered.outcome.sandbox ?? null)
+      const sandbox = sandboxShownBy(answered.outcome)
+      if (sandbox !== undefined) learn(parts, who, sandbox)
       return answered
     }
   let closed: Promise<void> | undefined
@@ -257,6 +259,15 @@ function watched({ run, deps, listeners, log, http }: Parts): Http['get'] {
 interface Who {
   provider: Provider | null
   sandbox: string | null | undefined
+}
+
+/**
+ * Returns the sandbox that an answer names, null for a real provider; undefined if the answer does not show who sent it.
+ * Any server answers 404 to an address that it does not have, so a 404 must not make a wrong base address a provider.
+ */
+function sandboxShownBy(outcome: Outcome): string | null | undefined {
+  if (!('sandbox' in outcome)) return undefined
+  return outcome.kind === 'gone' ? (outcome.sandbox ?? undefined) : (outcome.sandbox ?? null)
 }
 
 /** Records the provider that answers; a provider other than the lake's is refused. */

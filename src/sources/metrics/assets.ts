@@ -9,7 +9,6 @@ import { canonical, type RequestRow } from '../../lake/ledger/entry.ts'
 import { storedPassing, storedSeries, liveFiles } from '../../lake/ledger/index-queries.ts'
 import type { Run } from '../../lake/ledger/job.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
-import { providerOf } from '../../lake/ledger/provider.ts'
 import type { AskOne } from '../http/request-rows.ts'
 import { describeOutcome, type Outcome } from '../http/outcome.ts'
 import { isBegun } from '../../lake/store/new-lake.ts'
@@ -61,6 +60,8 @@ export async function refreshAssets(listing: Listing): Promise<ListingAnswer> {
   const { outcome, row } = await ask({ id: `${run.id}-assets`, url, file: spool.file('assets.json') }, { credits: 0 })
   if (outcome.kind === 'again' || outcome.kind === 'stopped' || outcome.kind === 'parked')
     return { outcome, assets: null, fresh: 0, version: null }
+  const provider = connection.provider()
+  if (provider === null) return { outcome, assets: null, fresh: 0, version: null }
   const listed = outcome.kind === 'body' ? await bodyOf(outcome.file, input.catalogue.chains) : null
   const described = listed === null ? null : await askDescribed(listing, listed)
   const assets = listed?.map((asset) => described?.assets.get(asset.id) ?? asset) ?? null
@@ -79,7 +80,7 @@ export async function refreshAssets(listing: Listing): Promise<ListingAnswer> {
       return {
         job: 'fetch',
         run: run.id,
-        provider: connection.provider() ?? providerOf(ledger),
+        provider,
         providerMoved: input.providerMoved,
         add: fresh > 0 ? [{ ...staged, rows: fresh }] : [],
         requests: [{ ...row, points: listingFacts.assets }, ...(described === null ? [] : [described.row])],

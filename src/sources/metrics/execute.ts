@@ -127,8 +127,14 @@ async function listIfDue(
   const due = purpose.name === 'fetch' && isListingDue(ledger, deps.nowMicros())
   if (!probing && (spent || !due)) return
   const { outcome } = await list()
-  if (probing && connection.sandbox() === undefined)
-    state.stopped = { by: 'unreachable', until: null, words: describeOutcome(outcome) }
+  if (probing && connection.sandbox() === undefined) {
+    const words = describeOutcome(outcome)
+    state.stopped = {
+      by: 'unreachable',
+      until: null,
+      words: outcome.kind === 'gone' ? `no answer but ${words}` : words,
+    }
+  }
 }
 
 /** Commits the answers of a run in batches. */
