@@ -177,7 +177,7 @@ test('placeholder names are requested from the sandbox only', async () =>
 
 test('if only placeholders are selected, one request for the listing finds out who answers', async () =>
   withProvider(now, async (own) => {
-    own.answer(() => ({ status: 404, text: 'no such page' }))
+    own.answer(() => [])
     const selection = { assets: ['BTC'], paths: [lending], since: start, until: start + 5 * day }
     expect(await own.fetch(selection)).toMatchObject({ requests: 0, stopped_by: null })
     expect(own.seen).toEqual(['/v1/metrics/assets'])
