@@ -11,6 +11,7 @@ import { need } from '../helpers/needs.ts'
 import { compiled } from '../helpers/command.ts'
 import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 import { dailyMetric, hourlyMetric, pictures } from './pictures.ts'
+import { gridOptions, panelOptions } from '../../src/query/options.ts'
 import { bareLake, browsing, drawn } from './serving.ts'
 
 /* Each text that the page offers to copy runs as it stands, in a folder with the lake in `data`, and gives its rows. */
@@ -224,6 +225,40 @@ SQL
     expect(await rowCount('Panel')).toBe(14)
     expect(lines[1]).toBe('BTC,2024-01-1021:00:00,2008,1008')
   })
+})
+
+test('copied texts of a panel have columns of the universe and earlier points', async () => {
+  const panel = { view: 'panel', metrics: `s=${dailyMetric}`, calendar: '2024-03-01,2024-03-05,1d', assets: 'BTC,XRP' }
+  await drawn(tab, door('drawn'), panel)
+  for (const [name, value] of [
+    ['with', 'status,chains'],
+    ['back', '7d'],
+  ] as const) {
+    const input = tab.getByLabel(name, { exact: true })
+    await input.fill(value)
+    await input.press('Enter')
+    await tab.waitForFunction((text) => location.hash.includes(text), `${name}=`)
+    await tab.waitForSelector('body[data-drawn]:not([aria-busy])')
+  }
+  const lines = await expectSame(drawnLake, 'panel', 8)
+  expect(lines[0]).toBe('asset,ts,status,chains,s')
+  // On the first of March the point of the 29th of February is the newest known one, and is 59 days after the first.
+  expect(lines[2]).toMatch(/^XRP,2024-03-0100:00:00,,,\d+$/)
+  const text = async (way: string): Promise<string> =>
+    (await tab.locator(`pre[data-about="panel"][data-way="${way}"]`).textContent()) ?? ''
+  expect(await text('Command line')).toContain(' --with status,chains --back 7d')
+  expect(await text('Python')).toContain(', universe_columns=["status", "chains"], back="7d")')
+  expect(await text('SQL')).toContain(`back := '`)
+})
+
+test('each field of a panel has the help of the command', async () => {
+  await drawn(tab, door('drawn'), { view: 'panel' })
+  const options: Readonly<Record<string, { readonly about: string }>> = { ...gridOptions, ...panelOptions }
+  const fields = await tab
+    .locator('main input[title]')
+    .evaluateAll((all) => all.map((one) => [one.ariaLabel ?? '', one.getAttribute('title') ?? ''] as const))
+  expect(fields.map(([name]) => name)).toEqual(expect.arrayContaining(['metrics', 'with', 'back']))
+  for (const [name, help] of fields) expect(help, name).toBe(options[name]?.about)
 })
 
 test('copied texts of a dated table find the times that are shown', async () => {

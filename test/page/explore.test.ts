@@ -92,7 +92,7 @@ describe('a point', () => {
     const own = await browser!.open()
     await own.route('**/query*', async (route) => {
       const isAsked = (route.request().postData() ?? '').includes('FROM violations')
-      await (isAsked ? route.fulfill({ json: [{ told: [dispute] }] }) : route.continue())
+      await (isAsked ? route.fulfill({ json: [{ all_rows: [dispute] }] }) : route.continue())
     })
     const state = { metric: 'indicators/one', assets: 'BTC' }
     await drawn(own, door('free'), { ...state, as_of: '2024-02-10T12:00:00Z' })

@@ -1,6 +1,9 @@
 // @module-tag full
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Page as Tab, Route } from 'playwright-core'
 import { afterAll, beforeEach, expect, test } from 'vitest'
+import { longestQuestion } from '../../src/interfaces/server/bounds.ts'
 import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
 import { hundredFetchedDays } from '../helpers/lakes/hundred-fetched-days.ts'
 import { listening } from '../helpers/listening.ts'
@@ -110,6 +113,100 @@ test('of two queries of the SQL tab the rows of the one that stands there are sh
   await arrive()
   await tab.waitForTimeout(600)
   expect(await tab.locator('[aria-label="Result"] th').allTextContents()).toEqual(['quick'])
+})
+
+/** A document of explain-change that names a commit. */
+const explained = (version: number) => ({
+  verdict: 'changed',
+  reason: null,
+  from: { version: 1 },
+  to: { version: 9 },
+  commit: { version, committed_at: 1_709_251_200_000_000, job: 'fetch', run: 'r', points_added: 1 },
+  row: null,
+  points: [],
+  records: [],
+  text: null,
+})
+
+/** Writes a file for the field of the view Versions. */
+function stamped(name: string, content: string | Buffer): string {
+  const path = join(folder, '..', name)
+  writeFileSync(path, content)
+  return path
+}
+
+test('of two stamped results the explanation of the later one is shown, even if it comes first', async () => {
+  const routes = new Map<string, Route>()
+  await tab.route('**/explain', (route) => {
+    const { result } = JSON.parse(route.request().postData() ?? '{}') as { result: string }
+    routes.set(Buffer.from(result, 'base64').toString(), route)
+  })
+  await drawn(tab, url(), { view: 'versions' })
+  await tab.locator('#stamped').setInputFiles(stamped('early.parquet', 'early'))
+  await until(() => routes.has('early'), 'the question about the first result')
+  await tab.locator('#stamped').setInputFiles(stamped('late.parquet', 'late'))
+  await until(() => routes.has('late'), 'the question about the second result')
+  await routes.get('late')!.fulfill({ json: explained(7) })
+  await tab.locator('#story', { hasText: 'Commit 7' }).waitFor()
+  await routes
+    .get('early')!
+    .fulfill({ json: explained(3) })
+    .catch(() => undefined)
+  await tab.waitForTimeout(400)
+  expect(await tab.locator('#story').textContent()).toContain('Commit 7')
+  // The explanation stays when the instant moves, and when its view is left.
+  await drawn(tab, url(), { view: 'versions', as_of: '2024-04-11' })
+  expect(await tab.locator('#story').textContent()).toContain('Commit 7')
+  await drawn(tab, url(), { view: 'coverage' })
+  await drawn(tab, url(), { view: 'versions' })
+  expect(await tab.locator('#story').textContent()).toContain('Commit 7')
+})
+
+test('a stamped result that does not fit into a request is refused before it is sent', async () => {
+  await drawn(tab, url(), { view: 'versions' })
+  const most = Math.floor((longestQuestion - Buffer.byteLength(JSON.stringify({ result: '' }))) / 4) * 3
+  const count = browser!.asked.length
+  await tab.locator('#stamped').setInputFiles(stamped('large.parquet', Buffer.alloc(most + 1)))
+  expect(await tab.locator('#story [role=alert]').textContent()).toBe(
+    `large.parquet: expected at most ${most.toLocaleString('en')} bytes, which fit into a request to this server, ` +
+      `got ${(most + 1).toLocaleString('en')}; pitlake explain-change large.parquet takes larger files`,
+  )
+  expect(browser!.asked.slice(count)).toEqual([])
+  // A refusal of the server is shown at the same place.
+  await tab.locator('#stamped').setInputFiles(stamped('none.parquet', 'no Parquet file'))
+  await tab.locator('#story h2', { hasText: 'none.parquet' }).waitFor()
+  expect(await tab.locator('#trouble').isHidden()).toBe(true)
+})
+
+test('an instant that a user chooses stays, although an arrival that was looked for comes later', async () => {
+  await drawn(tab, url(), { metric: 'indicators/one', assets: 'BTC' })
+  await withhold('max(available_at)')
+  await tab.locator('#earlier').click()
+  await until(() => waiting.length > 0, 'the question about the arrival before')
+  await tab.locator('#as_of').fill('2024-02-10')
+  await tab.locator('#as_of').press('Enter')
+  await settled()
+  await arrive()
+  await tab.waitForTimeout(400)
+  expect(await tab.locator('#as_of').inputValue()).toBe('2024-02-10')
+})
+
+test('a verdict on look-ahead is not shown next to a later query', async () => {
+  const routes: Route[] = []
+  await tab.route('**/lookahead', (route) => void routes.push(route))
+  await drawn(tab, url(), { view: 'sql', sql: 'SELECT t AS ts, v FROM points LIMIT 3' })
+  await until(() => routes.length > 0, 'the test of the first query')
+  // The instant moves, so the same query runs again.
+  await withhold('FROM points LIMIT 3')
+  await go({ view: 'sql', sql: 'SELECT t AS ts, v FROM points LIMIT 3', as_of: '2024-02-10' })
+  await until(() => waiting.length > 0, 'the query at a different instant')
+  const verdict = { verdict: 'clean', proved: false, reason: null, cutoffs: 1, rows: 3, differing: 0 }
+  const rest = { differences: [], chain: [], unproved: null, assumes: [] }
+  await routes[0]!.fulfill({ json: { ...verdict, ...rest } }).catch(() => undefined)
+  await tab.waitForTimeout(400)
+  expect(await tab.locator('.verdict').count()).toBe(0)
+  await arrive()
+  await until(() => routes.length > 1, 'the test of the query at that instant')
 })
 
 test('rows that do not answer the address, since it was refused, are marked as such', async () => {

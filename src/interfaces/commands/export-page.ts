@@ -32,7 +32,7 @@ export async function exportPage(call: Call, answers: Answers, page: PageExport)
   const lake: Record<string, unknown> = {}
   const ask = async (sql: string, asOf: string) => await askedOf(answers, { sql, ...(asOf && { as_of: asOf }) }, lake)
   const wall = limit ?? formatInstant(instantNow(call))
-  const { charts, files } = await recordPage({ ask, put, lake, wall, metrics, instants })
+  const { charts, files } = await recordPage({ query: ask, put, lake, wall, metrics, instants })
   // A page of a limit shows what was known then, whatever comes later.
   if (limit === undefined)
     await rememberPage(call.settings.data, {

@@ -12,8 +12,8 @@ interface PageFile {
   readonly bytes: Uint8Array
 }
 
-/** Request headers of a browser about the copy that it has. */
-interface Asked {
+/** Request of a browser; a header names the copy that it has. */
+interface FileRequest {
   readonly headers: { readonly 'if-none-match'?: string | undefined }
 }
 
@@ -60,12 +60,12 @@ export function markRoot(bytes: Uint8Array, attribute: string): Uint8Array {
  * for as long as that has the digest of the file here.
  */
 export async function pageShows() {
-  const shows = (await pageFiles()).map(({ name, type, bytes: written }) => {
-    const bytes = name === 'index.html' ? markRoot(written, `data-longest-request="${longestQuestion}"`) : written
+  const shows = (await pageFiles()).map(({ name, type, bytes: fileBytes }) => {
+    const bytes = name === 'index.html' ? markRoot(fileBytes, `data-longest-request="${longestQuestion}"`) : fileBytes
     const etag = `"${createHash('sha256').update(bytes).digest('base64url')}"`
     const headers = { etag, 'cache-control': 'no-cache', 'content-security-policy': policy }
-    const show = async (question: Asked) =>
-      question.headers['if-none-match'] === etag
+    const show = async (request: FileRequest) =>
+      request.headers['if-none-match'] === etag
         ? { status: 304, type, body: new Uint8Array(), headers }
         : { status: 200, type, body: bytes, headers }
     return [name === 'index.html' ? '/' : `/${name}`, show] as const

@@ -1,10 +1,12 @@
 import { markRoot, pageFiles } from './files.ts'
 
 type Rows = readonly Readonly<Record<string, unknown>>[]
-type Ask = (sql: string, asOf: string) => Promise<Rows>
-type Keep = (sql: string, asOf: string, answer: string) => Promise<void>
+/** Queries the lake, records the answer, and returns its rows. */
+type RecordRows = (sql: string, asOf: string) => Promise<Rows>
+/** Records an answer, which is JSON text, under its query and instant. */
+type RecordAnswer = (sql: string, asOf: string, answer: string) => Promise<void>
 
-/** Content of a chart, as the page takes it. */
+/** Series that a chart shows. */
 interface Picked {
   readonly interval: string
   readonly metric: { readonly metric: string; readonly revisable: boolean }
@@ -13,16 +15,16 @@ interface Picked {
 
 type Range = readonly [from: number, to: number]
 
-/** Questions of the page; the module runs in browsers, too. */
+/** Queries of the page; the module runs in browsers, too. */
 interface Questions {
-  readonly metricsOf: (rows: Ask, ofLedger: boolean) => Promise<readonly { readonly metric: string }[]>
+  readonly metricsOf: (rows: RecordRows, byCoverage: boolean) => Promise<readonly { readonly metric: string }[]>
   readonly chosen: (all: readonly unknown[], state: object) => Picked
   readonly columnsSql: (picked: Picked, range: Range, columns: number) => string
   readonly extentSql: (picked: Picked) => string
   readonly componentSql: (picked: Picked) => string
   readonly disputesSql: (picked: Picked, range: Range) => string
-  readonly toldSql: (picked: Picked) => string
-  readonly vintagesSql: (picked: Picked, range: Range, reported: Range, columns: number) => string
+  readonly vintageRangeSql: (picked: Picked) => string
+  readonly vintagesSql: (picked: Picked, range: Range, known: Range, columns: number) => string
   readonly endOf: (t: number, interval: string) => number
   readonly isoOf: (ms: number) => string
   readonly nameOf: (sql: string, asOf: string) => string
@@ -33,10 +35,11 @@ interface Questions {
   readonly countsSql: string
 }
 
-/** Inputs of the recorded folder. */
+/** Input of the export of a folder. */
 interface RecordInput {
   /** Queries the lake; the answer is JSON text, as from `/query`. */
-  readonly ask: (sql: string, asOf: string) => Promise<string>
+  readonly query: (sql: string, asOf: string) => Promise<string>
+  /** Writes a file of the folder. */
   readonly put: (name: string, text: string) => Promise<void>
   /** Timestamp up to which everything is shown. */
   readonly wall: string
@@ -50,7 +53,7 @@ interface RecordInput {
 /** The file of a folder that names the version of the lake. */
 export const indexFile = 'data/index.json'
 
-/** Columns of pixels in a chart of a folder. */
+/** Columns of pixels in a chart of an exported folder. */
 const columns = 800
 const minute = 60_000
 
@@ -62,32 +65,33 @@ export async function recordPage(input: RecordInput): Promise<{ readonly files: 
   const text = new TextDecoder()
   for (const { name, bytes } of await pageFiles())
     await put(name, text.decode(name === 'index.html' ? markRoot(bytes, 'data-recorded') : bytes))
-  const reportedMetrics = new Set<string>()
-  const keep: Keep = async (sql, asOf, answer) => {
+  const writtenNames = new Set<string>()
+  const recordAnswer: RecordAnswer = async (sql, asOf, answer) => {
     const name = questions.nameOf(sql, asOf)
-    if (!reportedMetrics.has(name)) await put(`data/${name}.json`, answer)
-    reportedMetrics.add(name)
+    if (!writtenNames.has(name)) await put(`data/${name}.json`, answer)
+    writtenNames.add(name)
   }
-  const ask: Ask = async (sql, asOf) => {
-    const answer = await input.ask(sql, asOf)
-    await keep(sql, asOf, answer)
+  const recordRows: RecordRows = async (sql, asOf) => {
+    const answer = await input.query(sql, asOf)
+    await recordAnswer(sql, asOf, answer)
     return JSON.parse(answer) as Rows
   }
-  const charts = await chartsOf(input, questions, ask)
+  const charts = await chartsOf(input, questions, recordRows)
   const instants = instantsOf(charts, input.instants, questions)
   for (const { picked, range } of charts) {
-    await ask(questions.disputesSql(picked, range), '')
+    await recordRows(questions.disputesSql(picked, range), '')
     const statements = [questions.columnsSql(picked, range, columns)]
     if (picked.metric.revisable && picked.component === '') {
-      const [told] = await ask(questions.toldSql(picked), '')
-      statements.push(questions.vintagesSql(picked, range, [Number(told?.['a0']), Number(told?.['a1'])], columns))
+      const [vintages] = await recordRows(questions.vintageRangeSql(picked), '')
+      const known: Range = [Number(vintages?.['a0']), Number(vintages?.['a1'])]
+      statements.push(questions.vintagesSql(picked, range, known, columns))
     }
-    await Promise.all(statements.flatMap((sql) => ['', ...instants].map(async (at) => ask(sql, at))))
+    await Promise.all(statements.flatMap((sql) => ['', ...instants].map(async (at) => recordRows(sql, at))))
   }
-  await recordRest(questions, instants, { ask, keep })
+  await recordTables(questions, instants, { recordRows, recordAnswer })
   const metrics = charts.map(({ picked }) => picked.metric.metric)
   await put(indexFile, JSON.stringify({ lake, wall, instants, columns, charts: metrics }))
-  return { files: reportedMetrics.size, charts: charts.length }
+  return { files: writtenNames.size, charts: charts.length }
 }
 
 interface Chart {
@@ -98,18 +102,22 @@ interface Chart {
 }
 
 /** Builds the content of each chart whose address names only its metric. */
-async function chartsOf({ metrics }: RecordInput, questions: Questions, ask: Ask): Promise<readonly Chart[]> {
-  const all = await questions.metricsOf(ask, false)
+async function chartsOf(
+  { metrics }: RecordInput,
+  questions: Questions,
+  recordRows: RecordRows,
+): Promise<readonly Chart[]> {
+  const all = await questions.metricsOf(recordRows, false)
   const wantedCharts = all.filter(({ metric }, n) => metrics.length === 0 || n === 0 || metrics.includes(metric))
   const charts: Chart[] = []
   for (const { metric } of wantedCharts) {
     const state = { metric, assets: '', component: '', sessions: '' }
     let picked = questions.chosen(all, state)
-    let [extent] = await ask(questions.extentSql(picked), '')
-    if (extent?.['t0'] !== null && extent?.['held'] === 0) {
-      const [leaf] = await ask(questions.componentSql(picked), '')
-      picked = questions.chosen(all, { ...state, component: leaf?.['name'] ?? '' })
-      ;[extent] = await ask(questions.extentSql(picked), '')
+    let [extent] = await recordRows(questions.extentSql(picked), '')
+    if (extent?.['t0'] !== null && extent?.['value_count'] === 0) {
+      const [component] = await recordRows(questions.componentSql(picked), '')
+      picked = questions.chosen(all, { ...state, component: component?.['name'] ?? '' })
+      ;[extent] = await recordRows(questions.extentSql(picked), '')
     }
     const [t0, t1, a0, a1] = ['t0', 't1', 'a0', 'a1'].map((name) => Number(extent?.[name]))
     if (t0 === undefined || t1 === undefined || a0 === undefined || a1 === undefined || extent?.['t0'] === null)
@@ -128,15 +136,15 @@ function instantsOf(charts: readonly Chart[], count: number, { isoOf }: Question
   return Array.from({ length: count }, (_, n) => isoOf(at(n)))
 }
 
-/** Records the universe and the coverage, at each instant; histories once. */
-async function recordRest(
+/** Records the universe and the coverage at each instant, and the history of each product once. */
+async function recordTables(
   questions: Questions,
   instants: readonly string[],
-  { ask, keep }: { readonly ask: Ask; readonly keep: Keep },
+  { recordRows, recordAnswer }: { readonly recordRows: RecordRows; readonly recordAnswer: RecordAnswer },
 ): Promise<void> {
-  await ask(questions.registrySql, '')
-  const moving = [questions.productsSql, questions.monthsSql, questions.countsSql]
-  for (const at of ['', ...instants]) await Promise.all(moving.map(async (sql) => ask(sql, at)))
-  const versions = Map.groupBy(await ask(questions.historySql(null), ''), ({ id }) => String(id))
-  for (const [product, rows] of versions) await keep(questions.historySql(product), '', JSON.stringify(rows))
+  await recordRows(questions.registrySql, '')
+  const statements = [questions.productsSql, questions.monthsSql, questions.countsSql]
+  for (const at of ['', ...instants]) await Promise.all(statements.map(async (sql) => recordRows(sql, at)))
+  const versions = Map.groupBy(await recordRows(questions.historySql(null), ''), ({ id }) => String(id))
+  for (const [product, rows] of versions) await recordAnswer(questions.historySql(product), '', JSON.stringify(rows))
 }

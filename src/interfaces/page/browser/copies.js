@@ -1,23 +1,23 @@
 /** The rows of a view in SQL, in Python and on a command line: each text runs as it stands. */
 
-import { utc, wall } from './ask.js'
+import { utc, wall } from './requests.js'
 import { button, html } from './dom.js'
 import { quote } from './questions.js'
 import { state } from './state.js'
 
-/** A text as a shell reads it. */
+/** A text as a shell takes it. */
 export const shell = (text) => (/^[\w.,:/=#+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
 
 /** A value as Python writes it. */
 export function python(value) {
   if (Array.isArray(value)) return `[${value.map(python).join(', ')}]`
   if (typeof value !== 'object') return JSON.stringify(value)
-  return `{${Object.entries(value).map(([name, one]) => `${python(name)}: ${python(one)}`).join(', ')}}`
+  return `{${Object.entries(value).map((entry) => entry.map(python).join(': ')).join(', ')}}`
 }
 
 /**
- * The state of knowledge of what is shown, by the names of its settings. What the lake itself did, as coverage and
- * versions tell it, stands here at the same instant.
+ * Settings for the instant that the page shows. With `ofLedger` they also limit facts about the lake itself, such as
+ * coverage and versions.
  */
 export function knowledge(ofLedger = false) {
   const at = state.as_of === '' ? wall : state.as_of
@@ -25,57 +25,59 @@ export function knowledge(ofLedger = false) {
   return { as_of: utc(at), ...(ofLedger && { observed_as_of: utc(at) }) }
 }
 
-/** Opens a lake in Python. */
-export const opened = (known) =>
-  `import pitlake\n\nlake = pitlake.open(${['"data"', ...Object.entries(known).map(([name, at]) =>
-    `${name}=${python(at)}`)].join(', ')})`
+/** The Python text that opens a lake with settings of knowledge. */
+export function opened(settings) {
+  const keywords = Object.entries(settings).map(([name, at]) => `${name}=${python(at)}`)
+  return `import pitlake\n\nlake = pitlake.open(${['"data"', ...keywords].join(', ')})`
+}
 
-/** SQL that sets the state of knowledge first. */
-export const known = (settings) =>
+/** SQL that sets the state of knowledge. */
+export const settingsSql = (settings) =>
   Object.entries(settings).map(([name, at]) => `SET VARIABLE ${name} = ${quote(at)};\n`).join('')
 
-/** A query in each of the three. */
-function spelt(query, ofLedger) {
+/** A query in Python, in SQL and on a command line. */
+function queryTexts(query, ofLedger) {
   const settings = knowledge(ofLedger)
   const flags = Object.entries(settings).map(([name, at]) => `--${name.replaceAll('_', '-')} ${shell(at)} `)
-  let end = 'SQL'
-  while (query.split('\n').includes(end)) end += '_'
-  const plain = !query.includes('\\') && !query.includes('"""')
+  // The line that ends the text for a shell must not occur in the query.
+  let endLine = 'SQL'
+  while (query.split('\n').includes(endLine)) endLine += '_'
+  const isPlain = !query.includes('\\') && !query.includes('"""')
   return {
-    Python: `${opened(settings)}\nframe = lake.sql(${plain ? `"""\n${query}\n"""` : python(query)}).df()`,
-    SQL: `${known(settings)}${query};`,
-    'Command line': `pitlake sql ${flags.join('')}--format csv <<'${end}'\n${query}\n${end}`,
+    Python: `${opened(settings)}\nframe = lake.sql(${isPlain ? `"""\n${query}\n"""` : python(query)}).df()`,
+    SQL: `${settingsSql(settings)}${query};`,
+    'Command line': `pitlake sql ${flags.join('')}--format csv <<'${endLine}'\n${query}\n${endLine}`,
   }
 }
 
 /** One text, and a button that copies it. */
-export function way(name, text, about) {
-  const said = html`<span class="copied" aria-live="polite"></span>`
-  const place = html`<pre data-way=${name} data-about=${about} tabindex="0" role="region"
+export function textBlock(name, text, about) {
+  const outcome = html`<span class="copied" aria-live="polite"></span>`
+  const block = html`<pre data-way=${name} data-about=${about} tabindex="0" role="region"
     aria-label="${name} of ${about}">${text}</pre>`
   const select = () => {
-    place.focus()
-    getSelection().selectAllChildren(place)
-    said.textContent = 'selected: copy it with Ctrl+C'
+    block.focus()
+    getSelection().selectAllChildren(block)
+    outcome.textContent = 'selected: copy it with Ctrl+C'
   }
   const copy = () => navigator.clipboard === undefined ? select()
-    : navigator.clipboard.writeText(text).then(() => (said.textContent = 'copied'), select)
-  const press = button('copy', copy)
-  press.ariaLabel = `copy ${name} of ${about}`
-  return html`<div><h3>${name} ${press} ${said}</h3>${place}</div>`
+    : navigator.clipboard.writeText(text).then(() => (outcome.textContent = 'copied'), select)
+  const copyButton = button('copy', copy)
+  copyButton.ariaLabel = `copy ${name} of ${about}`
+  return html`<div><h3>${name} ${copyButton} ${outcome}</h3>${block}</div>`
 }
 
-/** What is open stays open while the view is drawn anew. */
-const open = new Set()
+/** What the unfolded texts are about; they stay unfolded when the view is redrawn. */
+const unfolded = new Set()
 
-/** Texts by their names, which open on demand. */
-export function folded(texts, about, names) {
-  const turn = ({ target }) => (target.open ? open.add(about) : open.delete(about))
-  return html`<details class="ways" open=${open.has(about)} @toggle=${turn}>
+/** Texts by their names, which a reader can unfold. */
+export function foldedTexts(texts, about, names) {
+  const remember = ({ target }) => (target.open ? unfolded.add(about) : unfolded.delete(about))
+  return html`<details class="ways" open=${unfolded.has(about)} @toggle=${remember}>
     <summary>Copy ${about} as ${names}</summary>
-    ${Object.entries(texts).map(([name, text]) => way(name, text, about))}</details>`
+    ${Object.entries(texts).map(([name, text]) => textBlock(name, text, about))}</details>`
 }
 
-/** A query as the three texts. */
-export const ways = (query, about, { ofLedger = false } = {}) =>
-  folded(spelt(query, ofLedger), about, 'Python, SQL or a command line')
+/** A query as texts to copy. */
+export const copies = (query, about, { ofLedger = false } = {}) =>
+  foldedTexts(queryTexts(query, ofLedger), about, 'Python, SQL or a command line')

@@ -1,67 +1,77 @@
-/** What all parts draw with: elements, figures and instants as people read them. */
+/** Elements, and the texts of numbers and instants. */
 
-/** An element from a text with holes: texts, elements, or after `@click=` and its like what listens. */
-export const html = (parts, ...holes) => filled(parts, holes, (text) => text, 0)
-/** The same of a picture. */
-export const svg = (parts, ...holes) => filled(parts, holes, (text) => `<svg>${text}</svg>`, 1)
+/**
+ * Makes an element from a template with values in it: texts, elements, lists of them, attributes, and listeners after
+ * `@click=` and the like. A value is never read as markup.
+ */
+export const html = (parts, ...values) => elementOf(parts, values, (text) => text).firstElementChild
+/** Makes an element of a picture likewise. */
+export const svg = (parts, ...values) =>
+  elementOf(parts, values, (text) => `<svg>${text}</svg>`).firstElementChild.firstElementChild
 
-const hole = '\u0001'
-const signs = { '&': '&amp;', '"': '&quot;', '<': '&lt;', '>': '&gt;' }
-const escaped = (text) => String(text).replaceAll(/[&"<>]/g, (sign) => signs[sign])
+/** Begins a placeholder for a value in markup; its number follows. */
+const placeholder = '\u0001'
+const entities = { '&': '&amp;', '"': '&quot;', '<': '&lt;', '>': '&gt;' }
+const escapeText = (text) => String(text).replaceAll(/[&"<>]/g, (sign) => entities[sign])
 
-function filled(parts, holes, wrapped, depth) {
+/** Parses the markup of a template with placeholders, and puts the values in their places. */
+function elementOf(parts, values, wrap) {
   let text = ''
   parts.forEach((part, n) => {
     text += part
-    if (n === holes.length) return
-    const inTag = text.lastIndexOf('<') > text.lastIndexOf('>')
-    text += !inTag ? `<!--${hole}${n}-->` : part.endsWith('=') ? `"${hole}${n}"` : escaped(holes[n])
+    if (n === values.length) return
+    const isInTag = text.lastIndexOf('<') > text.lastIndexOf('>')
+    if (!isInTag) text += `<!--${placeholder}${n}-->`
+    else text += part.endsWith('=') ? `"${placeholder}${n}"` : escapeText(values[n])
   })
   const template = document.createElement('template')
-  template.innerHTML = wrapped(text.trim())
-  const nodes = document.createTreeWalker(template.content, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_COMMENT)
-  const found = []
-  while (nodes.nextNode()) found.push(nodes.currentNode)
-  for (const node of found) {
-    if (node.nodeType !== Node.COMMENT_NODE) for (const one of [...node.attributes]) fill(node, one, holes)
-    else if (node.data.startsWith(hole)) node.replaceWith(...childrenOf(holes[Number(node.data.slice(1))]))
+  template.innerHTML = wrap(text.trim())
+  const walker = document.createTreeWalker(template.content, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_COMMENT)
+  // The walk ends before nodes are replaced, so that it does not enter the values.
+  const nodes = []
+  while (walker.nextNode()) nodes.push(walker.currentNode)
+  for (const node of nodes) {
+    if (node.nodeType !== Node.COMMENT_NODE) {
+      for (const attribute of [...node.attributes]) setValue(node, attribute, values)
+    } else if (node.data.startsWith(placeholder)) node.replaceWith(...childrenOf(values[Number(node.data.slice(1))]))
   }
-  return depth === 0 ? template.content.firstElementChild : template.content.firstElementChild.firstElementChild
+  return template.content
 }
 
-const childrenOf = (value) => [value].flat(3).filter((one) => one !== null && one !== undefined && one !== false)
+const isAbsent = (value) => value === null || value === undefined || value === false
+const childrenOf = (value) => [value].flat(3).filter((child) => !isAbsent(child))
 
-function fill(element, { name, value }, holes) {
-  if (!value.startsWith(hole)) return
-  const given = holes[Number(value.slice(1))]
+/** Puts a value in the place of an attribute's placeholder: as a listener, a property or an attribute. */
+function setValue(element, { name, value: text }, values) {
+  if (!text.startsWith(placeholder)) return
+  const value = values[Number(text.slice(1))]
   element.removeAttribute(name)
-  if (name.startsWith('@')) element.addEventListener(name.slice(1), given)
-  else if (['value', 'checked', 'selected'].includes(name)) element[name] = given
-  else if (given !== null && given !== undefined && given !== false)
-    element.setAttribute(name, given === true ? '' : given)
+  if (name.startsWith('@')) element.addEventListener(name.slice(1), value)
+  else if (['value', 'checked', 'selected'].includes(name)) element[name] = value
+  else if (!isAbsent(value)) element.setAttribute(name, value === true ? '' : value)
 }
 
-/** Words beside the matter. */
+/** A less prominent sentence. */
 export const quiet = (words) => html`<p class="quiet">${words}</p>`
 /** A part under its title. */
 export const section = (title, ...parts) => html`<section><h2>${title}</h2>${parts}</section>`
-/** Controls in their order; nothing is sent. */
+/** Controls in their order; the form is never submitted. */
 export const form = (...parts) =>
   html`<form class="controls" @submit=${(event) => event.preventDefault()}>${parts}</form>`
-/** What is to be noted of an answer. */
+/** A list of sentences. */
 export const list = (texts) => html`<ul>${texts.map((text) => html`<li>${text}</li>`)}</ul>`
 
 export const byId = (id) => document.getElementById(id)
 
-/** A number with as many digits as tell something. */
+/** The text of a number with a sensible number of digits. */
 export function figure(value) {
   if (value === null || value === undefined) return 'null'
   if (typeof value !== 'number') return String(value)
-  const many = Number.isInteger(value) || Math.abs(value) >= 1e6
-  return value.toLocaleString('en', many ? { maximumFractionDigits: 2 } : { maximumSignificantDigits: 8 })
+  const isLong = Number.isInteger(value) || Math.abs(value) >= 1e6
+  return value.toLocaleString('en', isLong ? { maximumFractionDigits: 2 } : { maximumSignificantDigits: 8 })
 }
 
-/** An instant of SQL as it is read, without what says nothing; any other text as it is. */
+/** The text of an instant of SQL without zeros and parts that add nothing; a different text is returned unchanged. */
 export function moment(text) {
   if (text === null || text === undefined) return ''
   if (!/^\d{4}-\d\d-\d\dT/.test(text)) return String(text)
@@ -72,8 +82,8 @@ export function moment(text) {
 export function span(ms) {
   const minutes = Math.floor(Math.abs(ms) / 60_000)
   const parts = [[Math.floor(minutes / 1440), 'd'], [Math.floor(minutes / 60) % 24, 'h'], [minutes % 60, 'min']]
-  const told = parts.filter(([count]) => count > 0).slice(0, 2).map((part) => part.join(' '))
-  return (ms < 0 ? '−' : '') + (told.join(' ') || '0 min')
+  const shown = parts.filter(([count]) => count > 0).slice(0, 2).map((part) => part.join(' '))
+  return (ms < 0 ? '−' : '') + (shown.join(' ') || '0 min')
 }
 
 /** One value as a cell. */
@@ -83,21 +93,24 @@ export function plainCell(value) {
   return cellOf('td', value === null ? 'null' : moment(text), value === null ? 'null' : '')
 }
 
-/** Rows as a table that can be scrolled by keyboard, too. */
+/**
+ * Rows as a table, which can be scrolled by keyboard, too. `cell` makes the cell of a value, and `row` returns the
+ * attributes of a line.
+ */
 export function table(rows, label, { columns = Object.keys(rows[0] ?? {}), cell = plainCell, row = () => ({}) } = {}) {
-  const lines = rows.map((one) => {
+  const lines = rows.map((values) => {
     const line = document.createElement('tr')
-    line.append(...columns.map((name) => cell(one[name], name, one)))
-    for (const [name, value] of Object.entries(row(one))) line.setAttribute(name, value)
+    line.append(...columns.map((name) => cell(values[name], name, values)))
+    for (const [name, value] of Object.entries(row(values))) line.setAttribute(name, value)
     return line
   })
-  const kind = (n) => (lines.some(({ cells }) => cells[n].className === 'number') ? 'number' : '')
-  const head = columns.map((name, n) => cellOf('th', name.replaceAll('_', ' '), kind(n)))
+  const kindOf = (n) => (lines.some(({ cells }) => cells[n].className === 'number') ? 'number' : '')
+  const head = columns.map((name, n) => cellOf('th', name.replaceAll('_', ' '), kindOf(n)))
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table><thead><tr>${head}</tr></thead>
     <tbody>${lines}</tbody></table></div>`
 }
 
-/** A cell; parts of tables stand in no text of their own. */
+/** A cell of a table. A template cannot make it, because a parser accepts cells only within a table. */
 export function cellOf(tag, content, kind = '') {
   const cell = document.createElement(tag)
   if (tag === 'th') cell.scope = 'col'
@@ -106,31 +119,42 @@ export function cellOf(tag, content, kind = '') {
   return cell
 }
 
-/** A control with its name. */
+/** A control with its label. */
 export const field = (name, control, kind = '') =>
   html`<label class="field ${kind}"><span>${name}</span>${control}</label>`
 
-/** A text that changes a part of the state. */
-export function input(name, value, change, { hint = '', size = 20, list = null } = {}) {
-  return html`<input value=${value} placeholder=${hint} size=${size} list=${list} spellcheck="false" autocomplete="off"
+/** A field of text; `change` gets its trimmed value. `hint` is shown in the empty field, `help` over it. */
+export function input(name, value, change, { hint = '', help = null, size = 20, list = null } = {}) {
+  return html`<input value=${value} placeholder=${hint} title=${help} size=${size} list=${list} spellcheck="false" autocomplete="off"
     aria-label=${name} @change=${(event) => change(event.target.value.trim())}>`
 }
 
-/** A choice of words under a name; `told` has what is read in place of them. */
-export function select(words, chosen, change, name, told = { '': 'all' }) {
-  const options = words.map((word) => new Option(told[word] ?? word, word, false, word === chosen))
+/** A choice of words. `labels` has the texts that are shown in place of words. */
+export function select(words, chosen, change, name, labels = { '': 'all' }) {
+  const options = words.map((word) => new Option(labels[word] ?? word, word, false, word === chosen))
   return html`<select aria-label=${name} @change=${(event) => change(event.target.value)}>${options}</select>`
 }
 
 export const button = (words, click, title = null) =>
   html`<button type="button" title=${title} @click=${click}>${words}</button>`
 
-/** Runs work one at a time; of what is wanted meanwhile only the last is done. */
+/**
+ * Returns a function that runs work, never twice at a time. Calls during a run make one further run after it; the
+ * promise of each call ends after the last run.
+ */
 export function coalesced(work) {
-  let [running, wanted] = [null, false]
+  let running = null
+  let isRequested = false
   const run = async () => {
-    for (; wanted; await work()) wanted = false
+    while (isRequested) {
+      isRequested = false
+      await work()
+    }
     running = null
   }
-  return () => ((wanted = true), (running ??= run()))
+  return () => {
+    isRequested = true
+    running ??= run()
+    return running
+  }
 }

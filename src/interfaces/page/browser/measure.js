@@ -1,21 +1,21 @@
-/** How values stand on the axis upwards: as they are, by their logarithm, or with the first of each line as 100. */
+/** What the axis upwards counts: values, their logarithms, or an index whose first value is 100. */
 
 import { figure, moment } from './dom.js'
 import { isoOf } from './questions.js'
 
-/** Kinds of an axis, by what the address says. */
-export const measures = { '': 'linear', log: 'log', index: 'first = 100' }
+/** Labels of the kinds of axis, by their names in the address. */
+export const axisLabels = { '': 'linear', log: 'log', index: 'first = 100' }
 
-/** The first value of each line, with its t: what an index begins with. */
-export function basesOf(told) {
+/** The first value of each asset, with its t: the base of an index. */
+export function basesOf(columns) {
   const bases = new Map()
-  for (const { asset, base } of told) if (base !== null && !bases.has(asset)) bases.set(asset, base)
+  for (const { asset, base } of columns) if (base !== null && !bases.has(asset)) bases.set(asset, base)
   return bases
 }
 
 /**
- * The value of a line as the axis counts it; null where it has no place there. On an axis of logarithms that is a value
- * at or below zero, on one of an index each value of a line that begins with zero.
+ * Returns the function that measures a value of an asset on an axis of a kind. It returns null if the axis has no place
+ * for the value: a logarithmic axis for values at or below zero, an index if the base is zero.
  */
 export function measureOf(kind, bases) {
   if (kind === 'log') return (_, value) => (value > 0 ? value : null)
@@ -26,12 +26,12 @@ export function measureOf(kind, bases) {
   }
 }
 
-/** The least and the greatest that is to be drawn of columns, as the axis counts it. */
+/** The range of an axis that has room for layers, each with columns and their measure. */
 export function extentOf(kind, layers) {
   let low = Infinity
   let high = -Infinity
-  for (const { told, measure } of layers)
-    for (const { asset, lo, hi, least } of told)
+  for (const { columns, measure } of layers)
+    for (const { asset, lo, hi, least } of columns)
       for (const value of [measure(asset, kind === 'log' ? least : lo), measure(asset, hi)])
         if (value !== null) {
           low = Math.min(low, value)
@@ -46,32 +46,35 @@ export function extentOf(kind, layers) {
   return [low - room, high + room]
 }
 
-const sum = (told, asset, name) => told.reduce((all, row) => all + (row.asset === asset ? row[name] : 0), 0)
+/** Sentences about what the axis does not show, or how it changes values. */
+export function axisNotes(kind, assets, { known, all }) {
+  if (kind === 'log') return logNotes(assets, known, all)
+  return kind === 'index' ? indexNotes(assets, basesOf(known), basesOf(all)) : []
+}
 
-/** What the axis does not show, or changes, in sentences. */
-export function sayings(kind, assets, { told, later }) {
-  if (kind === 'log') {
-    const counted = (asset) => [sum(told, asset, 'beneath'), sum(later, asset, 'beneath')]
-    const own = assets.map((asset) => [asset, ...counted(asset)]).filter(([, , all]) => all > 0)
-    if (own.length === 0) return []
-    const counts = own.map(([asset, known, all]) => `${asset} ${figure(known)} of the known, ${figure(all)} of all`)
-    return [`A log axis has no place for values at or below zero. Not drawn: ${counts.join('; ')}.`]
-  }
-  if (kind !== 'index') return []
-  const knownBases = basesOf(told)
-  const allBases = basesOf(later)
-  const named = ({ v, t }) => `${figure(v)} on ${moment(isoOf(t))}`
-  const begun = assets.filter((asset) => knownBases.has(asset) && knownBases.get(asset).v !== 0)
-  const said = begun.length === 0 ? [] : [`100 is ${begun.map((one) => `${one} ${named(knownBases.get(one))}`).join('; ')}.`]
+function logNotes(assets, known, all) {
+  const undrawn = (columns, asset) =>
+    columns.reduce((sum, column) => sum + (column.asset === asset ? column.beneath : 0), 0)
+  const counts = assets.filter((asset) => undrawn(all, asset) > 0).map((asset) =>
+    `${asset} ${figure(undrawn(known, asset))} of the known, ${figure(undrawn(all, asset))} of all`)
+  if (counts.length === 0) return []
+  return [`A log axis has no place for values at or below zero. Not drawn: ${counts.join('; ')}.`]
+}
+
+function indexNotes(assets, knownBases, allBases) {
+  const baseText = ({ v, t }) => `${figure(v)} on ${moment(isoOf(t))}`
+  const indexed = assets.filter((asset) => knownBases.has(asset) && knownBases.get(asset).v !== 0)
+  const bases = indexed.map((asset) => `${asset} ${baseText(knownBases.get(asset))}`)
+  const notes = bases.length === 0 ? [] : [`100 is ${bases.join('; ')}.`]
   for (const asset of assets) {
     const base = knownBases.get(asset)
     const baseOfAll = allBases.get(asset)
-    const zero = () => `${asset} begins with 0 on ${moment(isoOf(base.t))}: it has no index and is not drawn.`
-    if (base === undefined) said.push(`${asset} has no known value in this range, so it has no base.`)
-    else if (base.v === 0) said.push(zero())
-    else if (base.v < 0) said.push(`${asset} begins below zero: its index falls where its value rises.`)
+    if (base === undefined) notes.push(`${asset} has no known value in this range, so it has no base.`)
+    else if (base.v === 0)
+      notes.push(`${asset} begins with 0 on ${moment(isoOf(base.t))}: it has no index and is not drawn.`)
+    else if (base.v < 0) notes.push(`${asset} begins below zero: its index falls where its value rises.`)
     if (base && baseOfAll && (base.t !== baseOfAll.t || base.v !== baseOfAll.v))
-      said.push(`In grey, ${asset} begins with ${named(baseOfAll)}${baseOfAll.v === 0 ? ' and is not drawn' : ''}.`)
+      notes.push(`In grey, ${asset} begins with ${baseText(baseOfAll)}${baseOfAll.v === 0 ? ' and is not drawn' : ''}.`)
   }
-  return said
+  return notes
 }

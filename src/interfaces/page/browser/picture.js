@@ -1,114 +1,133 @@
-/** What a chart is made of: axes, lines through columns of pixels, and which point lies nearest. */
+/** Parts of a chart: axes, lines through columns of pixels, and the search for the nearest point. */
 
 import { svg } from './dom.js'
 
-/** Sets where something stands. */
-export function place(element, given) {
-  for (const [name, value] of Object.entries(given)) element.setAttribute(name, value)
+/** Sets attributes of an element. */
+export function setAttributes(element, attributes) {
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
 }
 
-/** Both axes with their figures, and a grid behind. */
+/**
+ * Both axes with their labels, and a grid behind. `counted` means numbers instead of times to the right; `dated` times
+ * and `logged` logarithms upwards.
+ */
 export function axes({ x, y, box, range, up, counted = false, dated = false, logged = false }) {
-  const along = (counted ? ticks : timeTicks)(range[0], range[1], Math.max(2, (box.right - box.left) / 95))
-  const apart = (along[1] ?? range[1]) - along[0]
-  const down = (dated ? timeTicks : logged ? logTicks : ticks)(up[0], up[1], Math.max(2, (box.bottom - box.top) / 60))
-  const between = (down[1] ?? up[1]) - down[0]
+  const acrossTicks = (counted ? ticks : timeTicks)(range[0], range[1], Math.max(2, (box.right - box.left) / 95))
+  const acrossStep = (acrossTicks[1] ?? range[1]) - acrossTicks[0]
+  const upCount = Math.max(2, (box.bottom - box.top) / 60)
+  const upTicks = (dated ? timeTicks : logged ? logTicks : ticks)(up[0], up[1], upCount)
+  const upStep = (upTicks[1] ?? up[1]) - upTicks[0]
   return svg`<g class="axes">
-    ${down.map((value) => svg`<g><line x1=${box.left} x2=${box.right} y1=${y(value)} y2=${y(value)}></line>
+    ${upTicks.map((value) => svg`<g><line x1=${box.left} x2=${box.right} y1=${y(value)} y2=${y(value)}></line>
       <text x=${box.left - 8} y=${y(value) + 4} text-anchor="end">
-      ${dated ? timeText(value, between) : tickText(value)}</text></g>`)}
-    ${along.map((at) => svg`<g><line x1=${x(at)} x2=${x(at)} y1=${box.top} y2=${box.bottom}></line>
+      ${dated ? timeText(value, upStep) : tickText(value)}</text></g>`)}
+    ${acrossTicks.map((at) => svg`<g><line x1=${x(at)} x2=${x(at)} y1=${box.top} y2=${box.bottom}></line>
       <text x=${x(at)} y=${box.bottom + 18} text-anchor=${x(at) > box.right - 12 ? 'end' : 'middle'}>
-      ${counted ? tickText(at) : timeText(at, apart)}</text></g>`)}</g>`
+      ${counted ? tickText(at) : timeText(at, acrossStep)}</text></g>`)}</g>`
 }
 
-/** The lines and marks of rows, each asset in its own colour; `y` gives the place of a value of an asset, or null. */
-export function lines(told, { picked, x, gap, kind }, y) {
+/** Maximum number of columns of a line whose single points are marked. */
+const mostMarked = 260
+
+/**
+ * The line of each asset through its columns, and marks of single points. `y` gives the place of a value of an asset,
+ * or null.
+ */
+export function lines(columns, { picked, x, gap, kind }, y) {
   return picked.assets.map((asset, n) => {
-    const own = told.filter((row) => row.asset === asset)
-    const up = (value) => y(asset, value)
-    const single = own.length > 260 ? [] : own.filter((row) => row.n === 1 && up(row.first) !== null)
-    const marks = single.map(({ t1, first }) => svg`<circle cx=${x(t1).toFixed(2)} cy=${up(first).toFixed(2)}
-      r=${own.length > 130 ? 1.6 : 2.6} data-t=${t1} data-v=${first}></circle>`)
-    const path = pathOf(own, { x, y: up, gap, kind })
+    const assetColumns = columns.filter((column) => column.asset === asset)
+    const placeOf = (value) => y(asset, value)
+    const singlePoints = assetColumns.length > mostMarked ? []
+      : assetColumns.filter((column) => column.n === 1 && placeOf(column.first) !== null)
+    const radius = assetColumns.length > mostMarked / 2 ? 1.6 : 2.6
+    const marks = singlePoints.map(({ t1, first }) => svg`<circle cx=${x(t1).toFixed(2)} cy=${placeOf(first).toFixed(2)}
+      r=${radius} data-t=${t1} data-v=${first}></circle>`)
+    const path = pathOf(assetColumns, { x, y: placeOf, gap, kind })
     return svg`<g class="line c${n % 8}" data-asset=${asset}><path d=${path}></path>${marks}</g>`
   })
 }
 
 /**
- * A line through columns: into each by its first point, out by its last, between them from the least to the most that
- * the axis has a place for. It ends before a value without a place.
+ * The path of a line through columns. It enters each at its first point and leaves at its last; in between it spans the
+ * values from the least to the greatest that the axis has a place for. It ends before a value without a place.
  */
 function pathOf(columns, { x, y, gap, kind }) {
-  let [path, before] = ['', null]
+  let path = ''
+  /** The point before; null if the line does not go on from it. */
+  let before = null
   for (const { px, n, lo, least, hi, first, t0, t1, l } of columns) {
     const ends = [[t0, first], [t1, l.v]]
     const low = kind === 'log' ? least : lo
-    for (const [t, v] of n === 1 ? [ends[1]] : n === 2 ? ends : [ends[0], [t0, low], [t1, hi], ends[1]]) {
+    const points = n === 1 ? [ends[1]] : n === 2 ? ends : [ends[0], [t0, low], [t1, hi], ends[1]]
+    for (const [t, v] of points) {
       const up = y(v)
-      if (up === null) before = null
-      else {
-        const at = x(t)
-        const apart = before === null || (before.px !== px && at - before.at > gap)
-        path += `${apart ? 'M' : 'L'}${at.toFixed(2)},${up.toFixed(2)}`
-        before = { at, px }
+      if (up === null) {
+        before = null
+        continue
       }
+      const across = x(t)
+      const isNewLine = before === null || (before.px !== px && across - before.across > gap)
+      path += `${isNewLine ? 'M' : 'L'}${across.toFixed(2)},${up.toFixed(2)}`
+      before = { across, px }
     }
   }
   return path
 }
 
-/** Of the columns near a place the one whose last point lies nearest; undefined where none is near. */
+/** The column whose last point lies nearest to a place; undefined if none is near. */
 export function nearest(columns, px, py, x, y) {
-  let [best, least] = [undefined, 40]
+  let best
+  let leastDistance = 40
   for (const column of columns) {
     const across = Math.abs(x(column.t1) - px)
     if (across > 40) continue
-    const away = across * 3 + Math.min(1, Math.abs((y(column.asset, column.l.v) ?? py) - py) / 500)
-    if (away < least) [best, least] = [column, away]
+    const distance = across * 3 + Math.min(1, Math.abs((y(column.asset, column.l.v) ?? py) - py) / 500)
+    if (distance >= leastDistance) continue
+    best = column
+    leastDistance = distance
   }
   return best
 }
 
-/** Round figures from `low` to `high`, about so many. */
-function ticks(low, high, about) {
-  const raw = (high - low) / Math.max(1, about)
+/** Round numbers from `low` to `high`, about `count` of them. */
+function ticks(low, high, count) {
+  const raw = (high - low) / Math.max(1, count)
   if (!(raw > 0) || !Number.isFinite(raw)) return [low]
   const size = 10 ** Math.floor(Math.log10(raw))
-  const step = [1, 2, 5, 10].map((n) => n * size).find((one) => one >= raw) ?? 10 * size
+  const step = [1, 2, 5, 10].map((n) => n * size).find((candidate) => candidate >= raw) ?? 10 * size
   const first = Math.ceil(low / step)
-  const count = Math.floor(high / step) - first + 1
-  return Array.from({ length: count }, (_, n) => Number(((first + n) * step).toPrecision(12)))
+  return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, n) => Number(((first + n) * step).toPrecision(12)))
 }
 
-/** Round figures of an axis of logarithms: decades, within a few of them also parts of them. */
-function logTicks(low, high, about) {
+/** Round numbers of a logarithmic axis, about `count` of them: decades, and parts of decades if there are few. */
+function logTicks(low, high, count) {
   const first = Math.floor(Math.log10(low))
   const last = Math.ceil(Math.log10(high))
-  const every = Math.max(1, Math.ceil((last - first) / about))
-  const parts = [[1, 2, 3, 5, 7], [1, 2, 5], [1, 3], [1]].map((own) => {
-    const decades = Array.from({ length: Math.ceil((last - first + 1) / every) }, (_, n) => first + n * every)
-    const all = decades.flatMap((power) => own.map((n) => Number(`${n}e${power}`)))
-    return all.filter((one) => one >= low && one <= high)
-  })
-  const found = parts.find((own) => own.length <= about * 1.6) ?? parts.at(-1)
-  return found.length > 2 ? found : ticks(low, high, about)
+  const every = Math.max(1, Math.ceil((last - first) / count))
+  const decades = Array.from({ length: Math.ceil((last - first + 1) / every) }, (_, n) => first + n * every)
+  // From the finest division of a decade to none.
+  const divisions = [[1, 2, 3, 5, 7], [1, 2, 5], [1, 3], [1]].map((parts) =>
+    decades.flatMap((power) => parts.map((n) => Number(`${n}e${power}`))).filter((tick) => tick >= low && tick <= high))
+  const found = divisions.find(({ length }) => length <= count * 1.6) ?? divisions.at(-1)
+  return found.length > 2 ? found : ticks(low, high, count)
 }
 
-/** A figure of an axis, short. */
+/** A short label of a number on an axis. */
 function tickText(value) {
-  const [large, small] = [Math.abs(value) >= 10_000, value !== 0 && Math.abs(value) < 0.001]
-  const notation = small ? 'scientific' : 'compact'
-  return large || small ? value.toLocaleString('en', { notation, maximumSignificantDigits: 4 }) : String(value)
+  const isLarge = Math.abs(value) >= 10_000
+  const isSmall = value !== 0 && Math.abs(value) < 0.001
+  const notation = isSmall ? 'scientific' : 'compact'
+  return isLarge || isSmall ? value.toLocaleString('en', { notation, maximumSignificantDigits: 4 }) : String(value)
 }
 
 const minute = 60_000
+/** Steps of a time axis: up to a week in milliseconds, longer ones in months. */
 const steps = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10_080].map((n) => n * minute)
 const months = [1, 2, 3, 6, 12, 24, 60, 120]
 
-/** Instants of the UTC calendar between two, about so many, in milliseconds. */
-function timeTicks(low, high, about) {
-  const raw = (high - low) / Math.max(1, about)
+/** Round instants of the UTC calendar from `low` to `high`, about `count` of them, in milliseconds. */
+function timeTicks(low, high, count) {
+  const raw = (high - low) / Math.max(1, count)
   const even = steps.find((step) => step >= raw)
   if (even !== undefined) {
     const first = Math.ceil(low / even) * even
@@ -126,21 +145,21 @@ function timeTicks(low, high, about) {
   return found
 }
 
-/** An instant of an axis: what differs from its neighbours. */
-function timeText(ms, apart) {
+/** A label of an instant on an axis: the part that differs from its neighbours, which are `step` away. */
+function timeText(ms, step) {
   const text = new Date(ms).toISOString()
-  if (apart < 1440 * minute && !text.endsWith('T00:00:00.000Z')) return text.slice(11, 16)
-  if (apart < 28 * 1440 * minute) return text.slice(5, 10)
-  return text.slice(0, apart < 360 * 1440 * minute ? 7 : 4)
+  if (step < 1440 * minute && !text.endsWith('T00:00:00.000Z')) return text.slice(11, 16)
+  if (step < 28 * 1440 * minute) return text.slice(5, 10)
+  return text.slice(0, step < 360 * 1440 * minute ? 7 : 4)
 }
 
-/** From positive values to places, by their logarithms. */
+/** Function from positive values to places, by their logarithms. */
 export function logScale([low, high], places) {
   const even = scale([Math.log10(low), Math.log10(high)], places)
   return (value) => even(Math.log10(value))
 }
 
-/** From values to places; both ends of it stand in `domain`. */
+/** Function from values to places; `invert` goes the other way. */
 export function scale([low, high], [from, to]) {
   const rise = high === low ? 0 : (to - from) / (high - low)
   const place = (value) => (rise === 0 ? (from + to) / 2 : from + (value - low) * rise)

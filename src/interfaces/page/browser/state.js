@@ -1,39 +1,39 @@
-/** What is looked at, whole in the address behind `#`: a link opens the same view. */
+/** What the page shows. All of it is in the address behind `#`, so that a link opens the same view. */
 
-/** Its parts; each is empty where the address says nothing. */
+/** Names of its parts. A part is empty if the address does not name it. */
 const names = `view as_of metric assets interval currency exchange network component since until second scale sessions
   search status issuer issuer_status class chain before product from to sql plot ts
-  calendar metrics fields universe latency max_age skip_nulls`.split(/\s+/)
+  calendar metrics fields universe with latency max_age back skip_nulls`.split(/\s+/)
 
-/** The state as the address tells it; names that nobody knows are left out. */
+/** Reads the state from an address; unknown names are ignored. */
 function readState(hash = location.hash) {
-  const told = new URLSearchParams(hash.slice(1))
-  return Object.fromEntries(names.map((name) => [name, told.get(name) ?? '']))
+  const parameters = new URLSearchParams(hash.slice(1))
+  return Object.fromEntries(names.map((name) => [name, parameters.get(name) ?? '']))
 }
 
 /** The address of a state. */
-function hashOf(state) {
-  const told = names.filter((name) => state[name] !== '').map((name) => [name, state[name]])
-  return `#${new URLSearchParams(told).toString()}`
+function hashOf(shown) {
+  const entries = names.filter((name) => shown[name] !== '').map((name) => [name, shown[name]])
+  return `#${new URLSearchParams(entries).toString()}`
 }
 
 export const state = readState()
 const listeners = []
-/** Calls with the names of what changed. */
+/** Adds a listener, which is called with the names of the parts that changed. */
 export const onChange = (listener) => void listeners.push(listener)
 
-/** The instant that is looked at instead of another one: of a folder one that it holds. */
+/** Moves an instant to one that can be shown: an exported folder has only some. */
 export let snap = (instant) => instant
-export const snapBy = (other) => void (snap = other)
+export const snapBy = (snapInstant) => void (snap = snapInstant)
 
-/** Changes some of it; a slider on its way makes no entries to go back to. */
-export function change(wanted, passing = false) {
-  const changes = 'as_of' in wanted ? { ...wanted, as_of: snap(wanted.as_of) } : wanted
-  const names = Object.keys(changes).filter((name) => state[name] !== changes[name])
-  if (names.length === 0) return
-  Object.assign(state, changes)
-  if (hashOf(state) !== location.hash) history[passing ? 'replaceState' : 'pushState'](null, '', hashOf(state))
-  for (const listener of listeners) listener(names)
+/** Changes parts of the state. A passing change, such as of a slider that moves, adds no entry to the history. */
+export function change(parts, isPassing = false) {
+  const newParts = 'as_of' in parts ? { ...parts, as_of: snap(parts.as_of) } : parts
+  const changed = Object.keys(newParts).filter((name) => state[name] !== newParts[name])
+  if (changed.length === 0) return
+  Object.assign(state, newParts)
+  if (hashOf(state) !== location.hash) history[isPassing ? 'replaceState' : 'pushState'](null, '', hashOf(state))
+  for (const listener of listeners) listener(changed)
 }
 
 addEventListener('popstate', () => {

@@ -1,6 +1,6 @@
-/** What the page asks, as SQL: without a document, so that `pitlake serve --export` asks the same for a folder. */
+/** The queries of the page. They need no document, because `pitlake serve --export` runs them for a folder, too. */
 
-/** A text as SQL writes it. */
+/** A text as a literal of SQL. */
 export const quote = (text) => `'${String(text).replaceAll("'", "''")}'`
 /** Milliseconds as an instant of SQL. */
 export const isoOf = (ms) => new Date(ms).toISOString().replace('.000Z', 'Z')
@@ -8,44 +8,44 @@ const instant = (ms) => `'${isoOf(ms)}'::TIMESTAMPTZ`
 
 export const dimensions = ['interval', 'currency', 'exchange', 'network']
 
-/** The metrics that are held, each with its assets, intervals and dimensions: by the ledger, or by the points. */
-export async function metricsOf(rows, ofLedger) {
+/** The metrics in the lake, each with its assets, intervals and dimensions: by its coverage, else by its points. */
+export async function metricsOf(rows, byCoverage) {
   const names = ['asset', ...dimensions]
   const lists = names.map((name) => `list_sort(list(DISTINCT "${name}")) AS "${name}"`)
-  const usual = dimensions.map((name) => `any_value(default_${name}) AS usual_${name}`)
-  usual.push('coalesce(any_value(revisable), false) AS revisable')
-  const from = (series) => `SELECT metric, ${[...lists, ...usual].join(', ')}
+  const defaults = dimensions.map((name) => `any_value(default_${name}) AS default_${name}`)
+  defaults.push('coalesce(any_value(revisable), false) AS revisable')
+  const metricsSql = (series) => `SELECT metric, ${[...lists, ...defaults].join(', ')}
 FROM (SELECT DISTINCT metric, ${names.map((name) => `"${name}"`).join(', ')} FROM ${series})
 LEFT JOIN endpoints USING (metric) GROUP BY metric ORDER BY metric`
-  const told = ofLedger ? await rows(from(`coverage WHERE state = 'covered'`), '') : []
-  const held = told.length > 0 ? told : await rows(from('points'), '')
-  const supply = held.find(({ metric }) => metric === 'supply/current_pit')
-  if (!supply?.currency.includes('native') || !supply.currency.includes('usd')) return held
-  return [{ ...supply, metric: 'price_usd', currency: [], usual_currency: null, revisable: false }, ...held]
+  const covered = byCoverage ? await rows(metricsSql(`coverage WHERE state = 'covered'`), '') : []
+  const metrics = covered.length > 0 ? covered : await rows(metricsSql('points'), '')
+  const supply = metrics.find(({ metric }) => metric === 'supply/current_pit')
+  if (!supply?.currency.includes('native') || !supply.currency.includes('usd')) return metrics
+  return [{ ...supply, metric: 'price_usd', currency: [], default_currency: null, revisable: false }, ...metrics]
 }
 
 /** Exchanges whose sessions the catalogue lists, and the years for which it does. */
 export const exchanges = { XAMS: 'Euronext Amsterdam', XETR: 'Xetra', XHKG: 'Hong Kong', XLON: 'London',
   XNAS: 'Nasdaq', XNYS: 'New York', XPAR: 'Euronext Paris', XTKS: 'Tokyo' }
 export const sessionYears = [2000, 2030]
-/** Intervals of which only some hold the close of a session. */
-const sessional = ['10m', '1h', '24h']
-export const hasSessions = ({ interval }) => sessional.includes(interval)
+/** Intervals that may contain no close of a session. */
+const sessionIntervals = ['10m', '1h', '24h']
+export const hasSessions = ({ interval }) => sessionIntervals.includes(interval)
 
-/** What is drawn: the state, with what holds where it says nothing. */
+/** What a chart shows: the state, with defaults for its empty parts. Undefined if there is no metric. */
 export function chosen(all, state) {
-  const metric = all.find((one) => one.metric === state.metric) ?? all[0]
+  const metric = all.find(({ metric: path }) => path === state.metric) ?? all[0]
   if (metric === undefined) return undefined
-  const held = state.assets.split(',').filter((asset) => metric.asset.includes(asset))
-  const assets = held.length > 0 ? held : metric.asset.slice(0, 3)
-  const known = (name) =>
-    [state[name], metric[`usual_${name}`], metric[name][0]].find((one) => metric[name].includes(one)) ?? null
-  const [interval, currency, exchange, network] = dimensions.map(known)
+  const storedAssets = state.assets.split(',').filter((asset) => metric.asset.includes(asset))
+  const assets = storedAssets.length > 0 ? storedAssets : metric.asset.slice(0, 3)
+  const chosenValue = (name) =>
+    [state[name], metric[`default_${name}`], metric[name][0]].find((value) => metric[name].includes(value)) ?? null
+  const [interval, currency, exchange, network] = dimensions.map(chosenValue)
   const sessions = state.sessions in exchanges && hasSessions({ interval }) ? state.sessions : ''
   return { metric, assets, interval, currency, exchange, network, component: state.component, sessions }
 }
 
-/** The condition that a session of the chosen exchange closes in the interval of a point; none without an exchange. */
+/** The condition that a session of the chosen exchange closes in the interval of a point; empty without an exchange. */
 function sessionsWhere({ sessions, interval }) {
   if (sessions === '') return []
   const length = `${lengthOf(interval) * 1000}`
@@ -57,24 +57,28 @@ function sessionsWhere({ sessions, interval }) {
 /** The longest time between two sessions that close within a range. */
 export function pauseSql({ sessions }, [since, until]) {
   const [from, to] = sessionYears.map((year, n) => Date.UTC(year + n, 0))
-  const [a, b] = [since, until].map((at) => instant(Math.min(to, Math.max(from, at))))
+  const [first, last] = [since, until].map((at) => instant(Math.min(to, Math.max(from, at))))
   return `SELECT max(epoch_ms(closes_at) - before) AS pause FROM (
   SELECT closes_at, lag(epoch_ms(closes_at)) OVER (ORDER BY closes_at) AS before
-  FROM sessions(${a}, ${b}, ${quote(sessions)}))`
+  FROM sessions(${first}, ${last}, ${quote(sessions)}))`
 }
 
-/** The points of what was chosen, as a relation and its condition. */
+/** The relation with the chosen points, and their condition. */
 export function relationOf({ metric: { metric }, assets, component, ...picked }) {
-  const [own, leaf] = [metric === 'price_usd', component !== '']
+  const isPrice = metric === 'price_usd'
+  const isComponent = component !== ''
   const where = dimensions.map((name) =>
     picked[name] === null ? `"${name}" IS NULL` : `"${name}" = ${quote(picked[name])}`)
-  where.push(`asset IN (${assets.map(quote).join(', ')})`, own ? 'true' : `metric = ${quote(metric)}`)
-  if (leaf) where.push(`component = ${quote(component)}`)
+  where.push(`asset IN (${assets.map(quote).join(', ')})`, isPrice ? 'true' : `metric = ${quote(metric)}`)
+  if (isComponent) where.push(`component = ${quote(component)}`)
   where.push(...sessionsWhere(picked))
-  return { from: own ? 'price_usd' : leaf ? 'components' : 'points', where: where.join(' AND ') }
+  return { from: isPrice ? 'price_usd' : isComponent ? 'components' : 'points', where: where.join(' AND ') }
 }
 
-/** So many columns of pixels, or a part of them: what the points of each come to, its first and all of its last. */
+/**
+ * Points by columns of pixels, or of a part of them: count, extremes, first value, and all of the last point (`l`).
+ * `beneath` counts values that a logarithmic axis cannot show, and `base` is the first value of an index.
+ */
 export function columnsSql(picked, [since, until], width, [from, to] = [since, until]) {
   const { from: relation, where } = relationOf(picked)
   return `SELECT asset, (epoch_ms(t) - ${since}) * ${width} // ${until - since} AS px, count(*) AS n,
@@ -87,15 +91,15 @@ FROM ${relation} WHERE ${where} AND t >= ${instant(from)} AND t < ${instant(to)}
 GROUP BY asset, px ORDER BY asset, px`
 }
 
-/** So many lines has a picture of vintages, and so many columns in a chart of so many. */
+/** Lines of a picture of vintages, and its columns by the columns of pixels of its chart. */
 export const heatLines = 24
 export const heatWidth = (columns) => Math.floor(columns / 8)
 
-/** When the vintages of what was chosen were told. */
-export const toldSql = (picked) => `SELECT epoch_ms(min(available_at)) AS a0, epoch_ms(max(available_at)) + 1 AS a1
+/** The range of times at which the chosen vintages became known. */
+export const vintageRangeSql = (picked) => `SELECT epoch_ms(min(available_at)) AS a0, epoch_ms(max(available_at)) + 1 AS a1
 FROM vintages WHERE ${relationOf(picked).where}`
 
-/** Cells of t × the instant at which a value was told: how many there are, and all about the last. */
+/** Vintages by cells of t and the time at which a value became known: their number, and all of the last one. */
 export const vintagesSql = (picked, [since, until], [from, to], columns) => `SELECT asset,
   (epoch_ms(t) - ${since}) * ${heatWidth(columns)} // ${until - since} AS px,
   (epoch_ms(available_at) - ${from}) * ${heatLines} // ${to - from} AS line, count(*) AS n,
@@ -104,18 +108,18 @@ export const vintagesSql = (picked, [since, until], [from, to], columns) => `SEL
 FROM vintages WHERE ${relationOf(picked).where} AND t >= ${instant(since)} AND t < ${instant(until)}
 GROUP BY asset, px, line ORDER BY asset, px, line`
 
-/** From when to when there are points, and when they became known. */
+/** The range of the chosen points, the range of times at which they became known, and the number of their values. */
 export function extentSql(picked) {
   const { from, where } = relationOf(picked)
   return `SELECT epoch_ms(min(t)) AS t0, epoch_ms(max(t)) AS t1, epoch_ms(min(available_at)) AS a0,
-  epoch_ms(max(available_at)) AS a1, count(v) AS held FROM ${from} WHERE ${where}`
+  epoch_ms(max(available_at)) AS a1, count(v) AS value_count FROM ${from} WHERE ${where}`
 }
 
-/** A part of the values of a metric whose values are objects. */
+/** A component of a metric whose values are objects. */
 export const componentSql = ({ metric: { metric } }) =>
   `SELECT min(component) AS name FROM components WHERE metric = ${quote(metric)}`
 
-/** The points that are drawn within a range, one by one. */
+/** The chosen points in a range. */
 export function pointsSql(picked, [since, until]) {
   const { from, where } = relationOf(picked)
   return `SELECT asset, t, v, available_at, basis FROM ${from}
@@ -123,7 +127,7 @@ WHERE ${where}
   AND t >= ${instant(since)} AND t < ${instant(until)} ORDER BY asset, t`
 }
 
-/** Violations within a range. */
+/** The violations in a range. */
 export const disputesSql = ({ metric: { metric }, assets, interval, sessions }, [since, until]) =>
   `SELECT asset, t, epoch_ms(t) AS at, kind, stored, offered, offered_at FROM violations
 WHERE metric = ${quote(metric)} AND asset IN (${assets.map(quote).join(', ')}) AND "interval" = ${quote(interval)}
@@ -132,8 +136,9 @@ WHERE metric = ${quote(metric)} AND asset IN (${assets.map(quote).join(', ')}) A
 
 const lengths = { '10m': 6e5, '1h': 36e5, '24h': 864e5, '1w': 6048e5, '1month': 26784e5, '3month': 79488e5 }
 const months = { '1month': 1, '3month': 3 }
-/** How long an interval is, about, and where the one that begins at `t` ends. */
+/** Milliseconds of an interval; months count as 31 days. */
 export const lengthOf = (interval) => lengths[interval] ?? 0
+/** End of the interval that begins at `t`, in milliseconds. */
 export function endOf(t, interval) {
   const at = new Date(t)
   const more = months[interval]
@@ -142,13 +147,13 @@ export function endOf(t, interval) {
 
 const productColumns = `product_id, name, symbol, asset_class, issuer_name AS issuer, issuer_status, jurisdiction,
   status, chains, first_seen`
-/** What a search looks into. */
-const sought = `lower(concat_ws(' ', product_id, name, symbol, issuer_name, asset_class))`
+/** The text of a product in which a search looks. */
+const searchedText = `lower(concat_ws(' ', product_id, name, symbol, issuer_name, asset_class))`
 
-/** One row a product; its chains as a list. The page counts and picks among them, so that a folder does the same. */
-export const productsSql = `SELECT ${productColumns}, ${sought} AS sought FROM universe ORDER BY product_id`
+/** A row for each product, with its chains as a list. The page itself filters them, so that a folder can do the same. */
+export const productsSql = `SELECT ${productColumns}, ${searchedText} AS sought FROM universe ORDER BY product_id`
 
-/** Facets of products: of each its words, its column here and that of the view. */
+/** Facets of products: the label of each, its column in `productsSql` and its column in the view. */
 export const facets = {
   status: ['status', 'status', 'status'],
   issuer: ['issuer', 'issuer', 'issuer_name'],
@@ -158,12 +163,12 @@ export const facets = {
 }
 const valuesOf = (product, column) => [product[column]].flat().filter((value) => value !== null)
 
-/** The products that fit what is sought and every facet but one. */
-export function productsThat(products, state, but = null) {
-  const set = Object.keys(facets).filter((name) => name !== but && state[name] !== '')
+/** The products that fit the search and the chosen values of all facets, except for one facet. */
+export function productsThat(products, state, exceptFacet = null) {
+  const chosenFacets = Object.keys(facets).filter((name) => name !== exceptFacet && state[name] !== '')
   const text = state.search.toLowerCase()
   return products.filter((product) => product.sought.includes(text)
-    && set.every((name) => valuesOf(product, facets[name][1]).includes(state[name])))
+    && chosenFacets.every((name) => valuesOf(product, facets[name][1]).includes(state[name])))
 }
 
 /** The values of a facet among the products that fit all others, each with their number, the most frequent first. */
@@ -171,19 +176,19 @@ export function facetOf(products, state, name) {
   const counts = new Map()
   for (const product of productsThat(products, state, name))
     for (const value of new Set(valuesOf(product, facets[name][1]))) counts.set(value, (counts.get(value) ?? 0) + 1)
-  // One that was chosen stays to be seen, also where no product has it.
+  // A chosen value is always listed, even if no product has it.
   if (state[name] !== '' && !counts.has(state[name])) counts.set(state[name], 0)
   return [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1))
 }
 
-/** The products that fit, as SQL. */
+/** SQL of the products that fit the search and the facets. */
 export function fittingSql(state) {
   const where = Object.keys(facets).filter((name) => state[name] !== '').map((name) => {
     const [, , column] = facets[name]
     const value = quote(state[name])
     return column === 'chains' ? `list_contains(chains, ${value})` : `${column} = ${value}`
   })
-  if (state.search !== '') where.push(`contains(${sought}, ${quote(state.search.toLowerCase())})`)
+  if (state.search !== '') where.push(`contains(${searchedText}, ${quote(state.search.toLowerCase())})`)
   return `SELECT ${productColumns}
 FROM universe${where.length === 0 ? '' : `\nWHERE ${where.join('\n  AND ')}`}
 ORDER BY product_id`
@@ -194,10 +199,10 @@ export const historySql = (product) => `SELECT epoch_ms(valid_from) AS a,
   epoch_ms(if(isfinite(valid_to), valid_to, NULL)) AS b, valid_from, valid_to, status, name, op, closed_by, inferred, id
 FROM history.products WHERE ${product === null ? 'true' : `id = ${quote(product)}`} ORDER BY valid_from`
 
-/** Each endpoint's months: how many seconds of its windows were asked for, are held, and failed. */
-export const monthsSql = `SELECT metric, epoch_ms(month) AS at, sum(s) AS asked,
+/** The months of each metric: seconds of its windows that were requested, are covered, and failed. */
+export const monthsSql = `SELECT metric, epoch_ms(month) AS at, sum(s) AS requested,
   coalesce(sum(s) FILTER (state = 'failed'), 0) AS failed,
-  coalesce(sum(s) FILTER (state = 'empty' OR (state = 'covered' AND reason IS NULL)), 0) AS held
+  coalesce(sum(s) FILTER (state = 'empty' OR (state = 'covered' AND reason IS NULL)), 0) AS covered
 FROM (SELECT *, epoch(least("until", month + INTERVAL 1 MONTH)) - epoch(greatest(since, month)) AS s
   FROM (SELECT *, unnest(generate_series(date_trunc('month', since), "until" - INTERVAL 1 MICROSECOND,
       INTERVAL 1 MONTH)) AS month FROM coverage WHERE state <> 'unsupported' AND since < "until"))
@@ -212,12 +217,13 @@ FROM coverage LEFT JOIN (SELECT metric, sum(missing) AS missing FROM gaps GROUP 
 LEFT JOIN (SELECT metric, count(*) AS open FROM violations WHERE status = 'open' GROUP BY metric) AS v USING (metric)
 GROUP BY metric ORDER BY metric`
 
-/** Where and how the lake stands. */
+/** The as_of limit of the server. */
 export const standingSql = `SELECT CAST(getvariable('as_of') AS VARCHAR) AS wall FROM lake_info`
 
-/** The name under which a folder keeps the answer to a question at an instant. */
+/** The name under which an exported folder has the answer to a query at an instant: a hash of both. */
 export function nameOf(sql, asOf) {
-  let [a, b] = [0xdeadbeef, 0x41c6ce57]
+  let a = 0xdeadbeef
+  let b = 0x41c6ce57
   for (const sign of `${asOf}\n${sql}`) {
     a = Math.imul(a ^ sign.codePointAt(0), 2654435761)
     b = Math.imul(b ^ sign.codePointAt(0), 1597334677)

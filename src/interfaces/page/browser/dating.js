@@ -1,11 +1,11 @@
-/** What the lake says of a table without its time, as `pitlake when` prints it. */
+/** The answer about the time of a table, with the words of `pitlake when`. */
 
-import { folded, opened, python, shell } from './copies.js'
+import { foldedTexts, opened, python, shell } from './copies.js'
 import { button, cellOf, figure, html, moment, plainCell, section, table } from './dom.js'
 import { isoOf } from './questions.js'
 import { change } from './state.js'
 
-/** Ranges that are shown of each. */
+/** Maximum number of ranges that are shown for a column. */
 const mostRanges = 3
 
 const verdicts = {
@@ -15,39 +15,38 @@ const verdicts = {
   unmatched: ['undecided', 'At no time does the lake answer all cells of each column.'],
 }
 
-/** The parts that show an answer about a file, with what its sender said of it. */
-export function partsOf(told, name, fields) {
-  const { verdict, kind, rows, cells, as_of, observed_as_of, contradiction } = told
-  const [tone, words] = verdicts[verdict]
+/** The parts that show an answer about a file, with the fields that were sent with it. */
+export function partsOf(datedTable, name, fields) {
+  const { verdict, kind, rows, cells, as_of, observed_as_of, contradiction } = datedTable
+  const [tone, sentence] = verdicts[verdict]
   const facts = { table: `${kind}, ${several(rows, 'row')}, ${several(cells, 'cell')} compared`,
-    as_of: choiceOf(as_of), observed_as_of: textsOf(observed_as_of) }
-  const given = Object.entries(fields).map(([option, value]) => `${option} ${value}`)
-  if (given.length > 0) facts['as you said'] = given.join(', ')
-  return [html`<h2>${name}</h2>`, html`<div class="verdict ${tone}"><p>${words}</p></div>`,
-    html`<dl class="facts">${Object.entries(facts).map(([word, fact]) =>
-      [html`<dt>${word}</dt>`, html`<dd data-fact=${word}>${fact}</dd>`])}</dl>`,
-    section('What each column was taken for', table(columnsOf(told), 'Columns', { cell: rangesCell })),
-    contradiction === null ? '' : contradicting(contradiction),
-    folded(spelt(name, fields), 'the question', 'Python or a command line')]
+    as_of: rangeButtons(as_of), observed_as_of: rangeTexts(observed_as_of) }
+  const givenFields = Object.entries(fields).map(([option, value]) => `${option} ${value}`)
+  if (givenFields.length > 0) facts['as you said'] = givenFields.join(', ')
+  return [html`<h2>${name}</h2>`, html`<div class="verdict ${tone}"><p>${sentence}</p></div>`,
+    html`<dl class="facts">${Object.entries(facts).map(([label, fact]) =>
+      [html`<dt>${label}</dt>`, html`<dd data-fact=${label}>${fact}</dd>`])}</dl>`,
+    section('What each column was taken for', table(columnRows(datedTable), 'Columns', { cell: rangesCell })),
+    contradiction === null ? '' : contradictionSection(contradiction),
+    foldedTexts(questionTexts(name, fields), 'the question', 'Python or a command line')]
 }
 
 const several = (count, word) => `${figure(count)} ${word}${count === 1 ? '' : 's'}`
 
-/** A row for each column of the table; its own ranges where they are not those of the whole. */
-function columnsOf({ verdict, kind, mapping: { time, asset, record, resource }, columns, ignored }) {
-  const own = (as_of, observed_as_of) => (verdict === 'dated' ? {} : { as_of, observed_as_of })
-  const timeOf = kind === 'panel' || kind === 'universe' ? 'time of the decision' : 'start of the interval'
-  const about = [[time, timeOf], [asset, 'asset'], [record, `id of a record of ${resource}`]]
-  const aside = [...about.filter(([column]) => column !== null),
-    ...ignored.map(({ column, reason }) => [column, `ignored: ${reason}`])]
-    .map(([column, words]) => ({ column, taken_for: words, cells: '', ...own('', '') }))
-  const compared = columns.map((one) =>
-    ({ column: one.column, taken_for: seriesOf(one), cells: one.cells, ...own(one.as_of, one.observed_as_of) }))
-  const lead = aside.length - ignored.length
-  return [...aside.slice(0, lead), ...compared, ...aside.slice(lead)]
+/** A row for each column of the table, with its own ranges if they differ from those of the table. */
+function columnRows({ verdict, kind, mapping: { time, asset, record, resource }, columns, ignored }) {
+  const ranges = (as_of, observed_as_of) => (verdict === 'dated' ? {} : { as_of, observed_as_of })
+  const timeMeaning = kind === 'panel' || kind === 'universe' ? 'time of the decision' : 'start of the interval'
+  const rowWithoutCells = ([column, taken_for]) => ({ column, taken_for, cells: '', ...ranges('', '') })
+  const keys = [[time, timeMeaning], [asset, 'asset'], [record, `id of a record of ${resource}`]]
+    .filter(([column]) => column !== null)
+  const compared = columns.map((column) => ({ column: column.column, taken_for: seriesText(column), cells: column.cells,
+    ...ranges(column.as_of, column.observed_as_of) }))
+  const ignoredColumns = ignored.map(({ column, reason }) => [column, `ignored: ${reason}`])
+  return [...keys.map(rowWithoutCells), ...compared, ...ignoredColumns.map(rowWithoutCells)]
 }
 
-function seriesOf({ metric, field, interval, currency, exchange, network, by, rounding }) {
+function seriesText({ metric, field, interval, currency, exchange, network, by, rounding }) {
   const series = [metric ?? `field ${field}`, interval, currency, exchange, network].filter((part) => part !== null)
   const guess = { option: ' (as you named it)', name: '', values: ' (guessed by its values)' }[by]
   const digits = { single: 'to 32-bit floats', decimals: `to ${rounding?.digits} decimals`,
@@ -55,8 +54,8 @@ function seriesOf({ metric, field, interval, currency, exchange, network, by, ro
   return `${series.join(' ')}${guess}${digits === undefined ? '' : `, rounded ${digits}`}`
 }
 
-/** The cells that contradict a time: the first of them, and how many there are. */
-function contradicting({ axis, at, claimed, cells, first }) {
+/** The cells that contradict a time: the first of them, and their number. */
+function contradictionSection({ axis, at, claimed, cells, first }) {
   const time = `${axis} ${at === null ? 'before everything' : moment(at)}`
   const verb = cells === 1 ? 'contradicts' : 'contradict'
   const head = claimed ? `${several(cells, 'cell')} ${verb} the claimed ${time}.`
@@ -68,10 +67,10 @@ function contradicting({ axis, at, claimed, cells, first }) {
     table(rows, 'Contradicting cells', { cell: exactCell }), more)
 }
 
-/** A cell with the ranges of a column or of a value, each of which can be chosen. */
+/** A cell with the ranges of a column or of a value. */
 function rangesCell(value, name) {
   if (!Array.isArray(value)) return plainCell(value)
-  return cellOf('td', name !== 'observed_as_of' ? choiceOf(value) : textsOf(value))
+  return cellOf('td', name !== 'observed_as_of' ? rangeButtons(value) : rangeTexts(value))
 }
 
 /** Values that differ are compared digit by digit, so that none is left out. */
@@ -80,23 +79,23 @@ function exactCell(value, name) {
   return rangesCell(value, name)
 }
 
-/** The last ranges, each made by a function, and how many there are before. */
-function lastOf(ranges, made) {
+/** The last ranges, each in the form that a function gives it, and the number of earlier ones. */
+function lastRanges(ranges, formOf) {
   if (ranges.length === 0) return ['no time']
   const earlier = ranges.length - mostRanges
-  const lines = ranges.slice(-mostRanges).map((range) => html`<div>${made(range)}</div>`)
+  const lines = ranges.slice(-mostRanges).map((range) => html`<div>${formOf(range)}</div>`)
   return earlier > 0 ? [...lines, html`<div>and ${figure(earlier)} earlier</div>`] : lines
 }
 
-const textsOf = (ranges) => lastOf(ranges, rangeText)
+const rangeTexts = (ranges) => lastRanges(ranges, rangeText)
 
-/** Ranges of `as_of`: choosing one looks at what was known then. */
-const choiceOf = (ranges) => lastOf(ranges, (range) => {
+/** Ranges of `as_of` as buttons, which set the instant of the page. */
+const rangeButtons = (ranges) => lastRanges(ranges, (range) => {
   const at = instantIn(range)
   return button(rangeText(range), () => change({ as_of: at }), `set as_of to ${at === '' ? 'now' : moment(at)}`)
 })
 
-/** An instant within a range: its first, where it has one. */
+/** An instant within a range: its first if it has one. */
 function instantIn({ from, until }) {
   if (from !== null) return from.replace(/\.0+Z$/, 'Z')
   return until === null ? '' : isoOf(Date.parse(until) - 1)
@@ -107,8 +106,8 @@ function rangeText({ from, until }) {
   return until === null ? `from ${moment(from)} on` : `from ${moment(from)}, before ${moment(until)}`
 }
 
-/** The same question in Python and on a command line, for a file in the folder of the reader. */
-function spelt(name, fields) {
+/** The same question in Python and on a command line, for a file in the folder of the user. */
+function questionTexts(name, fields) {
   const isSwitch = (option) => option === 'skip_nulls' || option === 'follow_renames'
   const flags = Object.entries(fields).map(([option, value]) =>
     ` --${option.replace('_', '-')}${isSwitch(option) ? '' : ` ${shell(value)}`}`)
