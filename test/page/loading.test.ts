@@ -209,6 +209,29 @@ test('a verdict on look-ahead is not shown next to a later query', async () => {
   await until(() => routes.length > 1, 'the test of the query at that instant')
 })
 
+test.each([
+  [{ as_of: 'soon' }, /^as_of: expected an instant such as .* got "soon"$/],
+  [{ second: 'soon' }, /^second as of: expected an instant such as .* got "soon"$/],
+  [
+    { since: '2024-03-01', until: '2024-02-01' },
+    /^until: expected an instant after 2024-03-01T00:00:00Z, .* got 2024-02/,
+  ],
+  [{ view: 'universe', before: 'soon' }, /^compare with: expected an instant such as .* got "soon"$/],
+  [{ view: 'panel', back: 'soon' }, /^back: expected a span such as/],
+] as const)('%o in the address is refused by name', async (state: Readonly<Record<string, string>>, words) => {
+  await drawn(tab, url(), { view: state['view'] ?? '' })
+  await drawn(tab, url(), state)
+  expect(await tab.locator('#trouble').textContent()).toMatch(words)
+  expect(await texts()).not.toContain('Running the query')
+  await drawn(tab, url(), { view: state['view'] ?? '' })
+  expect(await tab.locator('#trouble').isHidden()).toBe(true)
+})
+
+test('a chart of an unknown metric names the metric that it shows instead', async () => {
+  await drawn(tab, url(), { metric: 'no/such' })
+  expect(await tab.locator('#saying').textContent()).toBe('No point of no/such is stored, so this is indicators/one.')
+})
+
 test('rows that do not answer the address, since it was refused, are marked as such', async () => {
   await drawn(tab, url(), { metric: 'indicators/one', assets: 'BTC' })
   expect(await tab.locator('main').getAttribute('data-stale')).toBeNull()

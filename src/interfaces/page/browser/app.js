@@ -1,6 +1,6 @@
 /** The page: its address decides what is drawn, and every control changes the address. */
 
-import { drawingRequests, knownAt, lake, latestInstant, recording, rows, setWall, showTrouble, utc, wall }
+import { drawingRequests, knownAt, lake, latestInstant, parseInstant, recording, rows, setWall, showTrouble, utc, wall }
   from './requests.js'
 import { byId, coalesced, html, moment, quiet } from './dom.js'
 import { isoOf, standingSql } from './questions.js'
@@ -75,6 +75,7 @@ const drawState = coalesced(async () => {
   const label = document.activeElement?.closest('#main [aria-label]')?.getAttribute('aria-label')
   const isDone = await attempt(async () => {
     showTime()
+    if (state.as_of !== '') parseInstant('as_of', state.as_of)
     await (isWhole ? view.draw(stageOf(view, signal)) : view.step())
     showTime()
   })
@@ -158,12 +159,15 @@ function showTime() {
 /** Sets the typed instant, or shows why it cannot be set. */
 function setTypedInstant() {
   const text = byId('as_of').value.trim()
-  const at = text === '' || text === 'now' ? null : Date.parse(utc(text))
-  if (Number.isNaN(at))
-    showTrouble({ message: `as_of: expected an instant such as 2024-06-01 or 2024-06-01T12:00:00Z, UTC, got "${text}"` })
-  else if (at !== null && wall !== null && at > latestInstant())
-    showTrouble({ message: `as_of: expected at most ${wall}, the as_of limit of this server` })
-  else change({ as_of: at === null ? '' : text })
+  if (text === '' || text === 'now') return change({ as_of: '' })
+  try {
+    const at = parseInstant('as_of', text)
+    if (wall !== null && at > latestInstant())
+      throw new Error(`as_of: expected at most ${wall}, the as_of limit of this server`)
+    change({ as_of: text })
+  } catch (error) {
+    showTrouble(error)
+  }
 }
 
 /** Moves to the next instant at which something became known, or to the one before. */

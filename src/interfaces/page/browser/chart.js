@@ -1,6 +1,6 @@
 /** A metric of some assets as it was known at an instant, and in grey the values that became known later. */
 
-import { knownAt, lake, latestInstant, neighbourOf, recording, rows, utc, wall } from './requests.js'
+import { knownAt, lake, latestInstant, neighbourOf, parseInstant, recording, rows, wall } from './requests.js'
 import { copies } from './copies.js'
 import { button, cellOf, field, figure, form, html, input, moment, quiet, select, span, svg, table } from './dom.js'
 import { axisLabels, axisNotes, basesOf, extentOf, measureOf } from './measure.js'
@@ -45,7 +45,11 @@ export async function draw(main) {
     const [component] = await rows(sql.componentSql(picked), '')
     if (component?.name) return change({ component: component.name }, true)
   }
-  const range = [typedInstant('since', extent.t0), typedInstant('until', sql.endOf(extent.t1, picked.interval))]
+  const instantOf = (name, defaultInstant) => (state[name] === '' ? defaultInstant : parseInstant(name, state[name]))
+  const range = [instantOf('since', extent.t0), instantOf('until', sql.endOf(extent.t1, picked.interval))]
+  if (extent.t0 !== null && range[0] >= range[1])
+    throw new Error(`until: expected an instant after ${sql.isoOf(range[0])}, where the chart begins, got ${
+      sql.isoOf(range[1])}`)
   const label = `${picked.metric.metric} of ${picked.assets.join(', ')}; arrow keys walk over its points`
   const frame = html`<div class="chart" tabindex="0" role="img" aria-label=${label}></div>`
   const tip = html`<div class="tip" role="status" hidden></div>`
@@ -57,13 +61,6 @@ export async function draw(main) {
   main.replaceChildren(controls(all, picked), html`<div class="framed">${frame}${tip}</div>`, notes, vintages, legend)
   if (extent.t0 === null) return frame.append(quiet('No point of this was known.'))
   await drawGround()
-}
-
-/** The instant in a part of the state, or a default. */
-function typedInstant(name, defaultInstant) {
-  const at = state[name] === '' ? defaultInstant : Date.parse(utc(state[name]))
-  if (Number.isNaN(at)) throw new Error(`${name}: expected an instant such as 2024-06-01, UTC, got "${state[name]}"`)
-  return at
 }
 
 /** Draws what does not depend on the instant: the axes, and in grey everything known by now, or by the wall. */
@@ -119,6 +116,7 @@ export async function step() {
   const { range, kind, allColumns, measure, x, box, picture } = shownChart ?? {}
   if (picture === undefined) return
   const asOf = state.as_of
+  if (state.second !== '') parseInstant('second as of', state.second)
   const secondAsOf = state.second === '' ? null : snap(state.second)
   const [knownColumns, secondColumns] = await Promise.all([asOf, secondAsOf].map(columnsAt))
   await heatStep()
@@ -147,7 +145,9 @@ function chartNotes(knownColumns) {
   const years = sql.sessionYears.join(' to ')
   const closes = `Only points in whose interval a session of ${picked.sessions} closes. `
     + `Sessions are listed from ${years}.`
-  return [...(picked.sessions === '' ? [] : [closes]),
+  const unknown = `No point of ${state.metric} is stored, so this is ${picked.metric.metric}.`
+  return [...(['', picked.metric.metric].includes(state.metric) ? [] : [unknown]),
+    ...(picked.sessions === '' ? [] : [closes]),
     ...axisNotes(kind, picked.assets, { known: knownColumns, all: allColumns })]
 }
 

@@ -104,7 +104,12 @@ export function table(rows, label, { columns = Object.keys(rows[0] ?? {}), cell 
     for (const [name, value] of Object.entries(row(values))) line.setAttribute(name, value)
     return line
   })
-  const kindOf = (n) => (lines.some(({ cells }) => cells[n].className === 'number') ? 'number' : '')
+  const kindOf = (n) => (lines.some(({ cells }) => cells[n].classList.contains('number')) ? 'number' : '')
+  // A null in a column of numbers is aligned like them.
+  columns.forEach((_, n) => {
+    if (kindOf(n) === 'number')
+      for (const { cells } of lines) if (cells[n].className === 'null') cells[n].classList.add('number')
+  })
   const head = columns.map((name, n) => cellOf('th', name.replaceAll('_', ' '), kindOf(n)))
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table><thead><tr>${head}</tr></thead>
     <tbody>${lines}</tbody></table></div>`

@@ -60,10 +60,16 @@ export async function draw(main) {
   const copies = html`<section></section>`
   main.replaceChildren(form(metrics, calendar, field('decisions', stepChoice(options.calendar)), others),
     html`<div class="sides">${result}${copies}</div>`)
-  const sql = await (await request('panel', { ...body, explain: true })).text()
-  const texts = { ...panelTexts(options, asOf), SQL: settingsSql(asOf) + sql }
-  copies.append(...Object.entries(texts).map(([name, text]) => textBlock(name, text, 'panel')))
-  result.replaceChildren(...await rowsOf(body))
+  try {
+    const sql = await (await request('panel', { ...body, explain: true })).text()
+    const texts = { ...panelTexts(options, asOf), SQL: settingsSql(asOf) + sql }
+    copies.append(...Object.entries(texts).map(([name, text]) => textBlock(name, text, 'panel')))
+    result.replaceChildren(...await rowsOf(body))
+  } catch (error) {
+    // Without this a refused panel would seem to be running still.
+    result.replaceChildren(quiet('No answer.'))
+    throw error
+  }
 }
 
 /** The rows of a panel, with their number and its notes. */

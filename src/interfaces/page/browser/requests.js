@@ -28,6 +28,14 @@ export function utc(text) {
   return /(?:Z|[+-]\d\d(?::?\d\d)?)$/i.test(plain) ? plain : `${plain}Z`
 }
 
+/** Milliseconds of an instant that a user typed under a name. */
+export function parseInstant(name, text) {
+  const at = Date.parse(utc(text))
+  if (Number.isNaN(at))
+    throw new Error(`${name}: expected an instant such as 2024-06-01 or 2024-06-01T12:00:00Z, UTC, got "${text}"`)
+  return at
+}
+
 /** Milliseconds of the instant of knowledge. */
 export const knownAt = (asOf = state.as_of) => (asOf === '' ? latestInstant() : Date.parse(utc(asOf)))
 

@@ -1,6 +1,6 @@
 /** The tokenized products as known at an instant: which there are, which joined and left, and the history of one. */
 
-import { isSuperseded, knownAt, latestInstant, neighbourOf, recording, rows } from './requests.js'
+import { isSuperseded, knownAt, latestInstant, neighbourOf, parseInstant, recording, rows } from './requests.js'
 import { copies } from './copies.js'
 import { button, cellOf, field, figure, form, html, input, moment, quiet, section, select, svg, table }
   from './dom.js'
@@ -62,6 +62,7 @@ function noHistory(error) {
 /** The products that joined and left between two instants, or have a different status. */
 async function changes() {
   if (state.before === '') return ''
+  parseInstant('compare with', state.before)
   const statusesAt = async (instant) =>
     new Map(productsThat(await rows(productsSql, instant), state).map(({ product_id: id, status }) => [id, status]))
   const before = await statusesAt(snap(state.before))
