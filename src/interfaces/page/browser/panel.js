@@ -13,7 +13,7 @@ export const title = 'Panel'
 const panelFields = {
   metrics: { hint: 'paths, or column=path', help: 'paths, or column=path; path#/pointer takes one leaf of an object' },
   calendar: { hint: 'since,until,step', help: 'a grid of decisions: 2024-01-01,2025-01-01,1d (or 15m, 1w, 1month; '
-    + 'XNYS: closes of its sessions, XNYS:open); needs assets or a universe' },
+    + 'XNYS: closes of its sessions, XNYS:open; or a local time: daily at 09:30 America/New_York); needs assets or a universe' },
   assets: { hint: 'BTC,ETH', help: 'assets of the grid' },
   universe: { hint: "instead: status = 'active'", help: 'instead of assets the products known at each ts: '
     + "asset_class = 'stablecoins' AND status = 'active'" },
