@@ -139,7 +139,8 @@ def _placed(column: Any, slots: Any) -> Any:
 
     if column.null_count == len(column):
         return pyarrow.nulls(len(column), column.type)
-    if pyarrow.types.is_string(column.type):
+    kinds = pyarrow.types
+    if not (kinds.is_float64(column.type) or kinds.is_timestamp(column.type) or kinds.is_int64(column.type)):
         return column.combine_chunks().take(pyarrow.array(_rows(slots)))
     # Written where they belong, chunk by chunk: each further copy of a million values costs as much as placing them.
     values = numpy.empty(len(column), numpy.int64)
