@@ -126,7 +126,7 @@ test('status, audit, vacuum and doctor say how the lake stands, line by line', a
   atDesk(async ({ clock, faults, run }) => {
     expect(await run(`fetch ${select} --max-requests 1`)).toMatchObject({
       code: 5,
-      message: 'stopped early (max_requests); run the same command again',
+      message: 'stopped early, because --max-requests allows no more requests; run the same command again',
     })
     expect(await run('status')).toEqual(said('status, half asked'))
     clock.now += day

@@ -74,12 +74,14 @@ function inWords(summary: IngestSummary): string {
   const revised = summary.vintages_added === 0 ? '' : `, ${formatCount(summary.vintages_added)} revised`
   const unasked = windows.not_requested === 0 ? '' : `, ${windows.not_requested} not requested`
   const states = (['covered', 'empty', 'unsupported', 'failed'] as const).map((state) => `${windows[state]} ${state}`)
+  const mistyped = summary.mistyped_assets.map(({ asset, near }) => `${asset}; the provider lists ${near}`)
   const among = incidents === 0 ? '' : `, ${incidents === 1 ? 'an incident' : `${incidents} incidents`} among them`
   return formatLabelled([
     ['version', String(summary.version)],
     ['requests', formatCount(summary.requests)],
     ['points', `${formatCount(points)} added${revised} in ${several(summary.files_added, 'file')}`],
     ['windows', `${states.join(', ')}${unasked}`],
+    mistyped.length > 0 && ['not listed', mistyped.join(', ')],
     gaps !== 0 && ['gaps', `${several(gaps, 'window')} in which points are missing: pitlake sql "FROM gaps"`],
     // Series whose history begins later than requested.
     ...later.slice(0, mostShown).map((series) => ['begins later', beginsInWords(series)] as const),

@@ -90,6 +90,14 @@ export function endedBy<By extends string>(
   return { stopped_by, resume_at: until === null ? null : new Date(until).toISOString(), words }
 }
 
+/** Reasons for ending early after which the same command continues, in words. */
+const resumableStops = {
+  signal: 'it was interrupted',
+  max_requests: '--max-requests allows no more requests',
+  budget: 'its credits allow no more requests',
+  quota: "the provider's quota is spent",
+} as const
+
 /**
  * Builds the error of a run that ended early, with the next step; `otherwise` applies if neither the key nor a limit
  * was the reason.
@@ -111,7 +119,10 @@ export function endedEarly(
     case 'max_requests':
     case 'budget':
     case 'quota':
-      return new LakeError('stopped', { subject: `stopped early (${stopped_by})`, next: resumeHint(resume_at) })
+      return new LakeError('stopped', {
+        subject: `stopped early, because ${resumableStops[stopped_by]}`,
+        next: resumeHint(resume_at),
+      })
     default:
       return new LakeError('incomplete', { ...otherwise, got })
   }

@@ -157,27 +157,46 @@ export async function unlessUnlisted<T>(work: Promise<T>): Promise<T | null> {
   })
 }
 
+/** An asset that the provider's listing lacks, and the listed one that was probably meant. */
+export interface MistypedAsset {
+  readonly asset: string
+  readonly near: string
+}
+
 /**
- * Refuses an asset without points in the lake that is missing from the stored listing of the provider's assets but
- * similar to one in it; a probable typing error is not requested.
+ * Finds the assets without points in the lake that are missing from the stored listing of the provider's assets but
+ * similar to an id in it, or equal to the name of one: `BITCOIN` is `BTC`.
  */
-export async function refuseSlips(root: string, assets: readonly string[]): Promise<void> {
-  if (!isBegun(root)) return
-  using ledger = await Ledger.openToRead(root)
-  const listing = storedPassing(ledger, fact)
+export async function mistypedAssets(ledger: Ledger, assets: readonly string[]): Promise<MistypedAsset[]> {
   const storedAssets = new Set(
     [...storedSeries(ledger).values()].flatMap((series) => (series.first_t === null ? [] : [series.asset])),
   )
   const strange = assets.filter((id) => id !== '*' && !storedAssets.has(id))
-  if (listing === undefined || strange.length === 0) return
-  const listed = await listedIds(ledger)
-  for (const got of strange) {
-    const near = listed.includes(got) ? undefined : suggestion(got, listed)
-    if (near === undefined) continue
-    const expected = `an asset of the provider's listing as of ${formatDate(listing.at / 1_000_000)}`
-    const next = `did you mean \`${near}\`? What is newer is brought by \`select:\` in pitlake.yaml`
-    throw usage('--assets', { expected, got, next })
-  }
+  if (storedPassing(ledger, fact) === undefined || strange.length === 0) return []
+  using engine = await Engine.open()
+  const records = await loadAssets(ledger, engine)
+  const ids = [...records.keys()]
+  const idsByName = new Map(
+    [...records].map(([id, record]) => [String((JSON.parse(record) as { name?: unknown }).name).toLowerCase(), id]),
+  )
+  return strange.flatMap((asset) => {
+    const near = records.has(asset) ? undefined : (idsByName.get(asset.toLowerCase()) ?? suggestion(asset, ids))
+    return near === undefined ? [] : [{ asset, near }]
+  })
+}
+
+/** Refuses a probable typing error among assets, which is not requested. */
+export async function refuseSlips(root: string, assets: readonly string[]): Promise<void> {
+  if (!isBegun(root)) return
+  using ledger = await Ledger.openToRead(root)
+  const [slip] = await mistypedAssets(ledger, assets)
+  if (slip === undefined) return
+  const at = storedPassing(ledger, fact)?.at ?? 0
+  throw usage('--assets', {
+    expected: `an asset of the provider's listing as of ${formatDate(at / 1_000_000)}`,
+    got: slip.asset,
+    next: `did you mean \`${slip.near}\`? What is newer is brought by \`select:\` in pitlake.yaml`,
+  })
 }
 
 async function listedIds(ledger: Ledger): Promise<string[]> {

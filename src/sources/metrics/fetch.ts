@@ -1,5 +1,5 @@
 import { checkSelections } from '../../catalog/series.ts'
-import { isListingDue, wantsListing } from './assets.ts'
+import { isListingDue, mistypedAssets, wantsListing } from './assets.ts'
 import { selectionMarks } from '../../lake/ledger/run-queries.ts'
 import { metadataDue, standingMetadata } from './metadata.ts'
 import { type Named, resolveNames, unnamedSelections } from './names.ts'
@@ -63,6 +63,8 @@ export async function fetchSeries(input: IngestInput, deps: IngestDeps): Promise
       await recordNames(metricsRun, named)
     }
     tally.unmapped(await selectedPlaceholders(resolvedInput, ledger))
+    const requestedAssets = new Set(plan.asks.map(({ series }) => series.asset))
+    tally.mistyped(await mistypedAssets(ledger, [...requestedAssets]))
     const value = tally.summary(run.id)
     return { value, stopped_by: value.stopped_by, error: verdict(value) }
   })

@@ -10,6 +10,7 @@ import {
   count,
   day,
   floor,
+  formatDate,
   type Instant,
   type Interval,
   longestSeconds,
@@ -195,7 +196,7 @@ export function plan(
   }
   const unmappedNotes = [...silent].map(([reason, series]) => `${series} series not requested: ${reason}`)
   const totals = { ...totalsOf(wantedSeries.length, windows, asks, limits), points: expected }
-  return { asks, blocked, totals, notes: [...notesOf(wantedSeries), ...unmappedNotes] }
+  return { asks, blocked, totals, notes: [...notesOf(wantedSeries, now), ...unmappedNotes] }
 }
 
 /**
@@ -404,7 +405,17 @@ export function totalsOf(
 }
 
 /** Returns notes for the user to read before requesting. */
-function notesOf(wanted: readonly Wanted[]): string[] {
+function notesOf(wanted: readonly Wanted[], now: Instant): string[] {
+  return [...futureNotes(wanted, now), ...priceNotes(wanted)]
+}
+
+function futureNotes(wanted: readonly Wanted[], now: Instant): string[] {
+  const since = Math.min(...wanted.map((want) => want.since ?? historyStart))
+  if (wanted.length === 0 || since <= now) return []
+  return [`the selection begins on ${formatDate(since)}, which is in the future: nothing can be requested yet`]
+}
+
+function priceNotes(wanted: readonly Wanted[]): string[] {
   const supply = new Set(wanted.filter((w) => w.series.metric === 'supply/current_pit').map((w) => w.series.currency))
   if (supply.size !== 1) return []
   const [only] = supply

@@ -12,6 +12,7 @@ import { day, formatDate } from '../../base/time.ts'
 import type { Window } from '../../base/windows.ts'
 import type { BatchResult } from './answers.ts'
 import type { Version } from '../../lake/ledger/draft.ts'
+import type { MistypedAsset } from './assets.ts'
 import { unmappedError, type UnmappedName } from './unmapped.ts'
 
 /** Reason for ending a run before its plan. */
@@ -117,6 +118,8 @@ export interface IngestSummary extends Ended<StoppedBy> {
   readonly begins_later: readonly BeginsLater[]
   /** Selected series that are never requested, by the name that the configuration does not map. */
   readonly unmapped: readonly UnmappedName[]
+  /** Requested assets that are probably typing errors. */
+  readonly mistyped_assets: readonly MistypedAsset[]
 }
 
 /** Coverage ranges by state; `not_requested` counts ranges that the run planned and did not request. */
@@ -144,6 +147,7 @@ export class RunTally {
   #stopped: EarlyStop | null = null
   #accounted = false
   #unmapped: readonly UnmappedName[] = []
+  #mistyped: readonly MistypedAsset[] = []
 
   constructor(version: number) {
     this.#made = { version, points_added: 0, vintages_added: 0, files_added: 0, gaps: 0 }
@@ -192,6 +196,11 @@ export class RunTally {
     this.#unmapped = names
   }
 
+  /** Sets the requested assets that are probably typing errors. */
+  mistyped(assets: readonly MistypedAsset[]): void {
+    this.#mistyped = assets
+  }
+
   /** Returns the actual cost of the run, to compare with its plan. */
   actual() {
     const { requests, credits, bytes } = this.#cost
@@ -217,6 +226,7 @@ export class RunTally {
       refused: this.#refused.size,
       begins_later: this.#later,
       unmapped: this.#unmapped,
+      mistyped_assets: this.#mistyped,
       ...endedBy(this.#stopped),
     }
   }
