@@ -159,7 +159,9 @@ export async function unlessUnlisted<T>(work: Promise<T>): Promise<T | null> {
 
 /** An asset that the provider's listing lacks, and the listed one that was probably meant. */
 export interface MistypedAsset {
+  /** The asset as it was typed. */
   readonly asset: string
+  /** The asset that the provider lists. */
   readonly near: string
 }
 
