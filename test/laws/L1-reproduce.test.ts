@@ -30,7 +30,7 @@ const textsIn = (folder: string): string =>
     .join('\n')
 
 describe('the folder of a planted leak', () => {
-  test.for(sample(leaks, 3, Math.ceil(leaks.length / 4)))(
+  test.for(sample(leaks, 3, Math.ceil(leaks.length / 8)))(
     'shows %s in two DuckDBs, with few rows',
     async ([, sql], context) => {
       const folder = join(home, 'leak')
@@ -42,7 +42,7 @@ describe('the folder of a planted leak', () => {
     },
   )
 
-  test.for(sample(lateLeaks, 2, Math.ceil(lateLeaks.length / 4)))(
+  test.for(sample(lateLeaks, 2, Math.ceil(lateLeaks.length / 8)))(
     'shows %s in two DuckDBs',
     async ([, sql], context) => {
       const folder = join(home, 'leak')
