@@ -37,7 +37,10 @@ test('every module of the program is the file, and of the kind, that Node itself
     console.log(JSON.stringify(seen.toSorted()))`
   const [quick, plain] = (['program', 'plain'] as const).map((as) => JSON.parse(printed(script, as)) as string[])
   expect(plain?.length).toBeGreaterThan(400)
-  expect(quick).toEqual(plain)
+  // The program leaves out the words of zod in other languages than English.
+  const isOtherLanguage = (line: string): boolean => /\/zod\/v4\/locales\/(?!en\.js)/.test(line)
+  expect(plain?.some(isOtherLanguage)).toBe(true)
+  expect(quick).toEqual(plain?.filter((line) => !isOtherLanguage(line)))
 })
 
 test('the HTTP client is loaded with the first connection, not with a command', () => {
