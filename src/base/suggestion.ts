@@ -10,9 +10,9 @@ export function suggestion(word: string, candidates: readonly string[]): string 
   if (same !== undefined) return same
   const typed = word.toLowerCase()
   const scored = candidates.map((candidate) => {
-    const known = candidate.toLowerCase()
-    const distance = editDistance(typed, known)
-    return { candidate, distance, shared: sharedLetters(typed, known), beginning: sharedBeginning(typed, known) }
+    const lower = candidate.toLowerCase()
+    const distance = editDistance(typed, lower)
+    return { candidate, distance, shared: sharedLetters(typed, lower), beginning: sharedBeginning(typed, lower) }
   })
   const best = scored.toSorted((a, b) => a.distance - b.distance || b.shared - a.shared || b.beginning - a.beginning)[0]
   if (best && best.distance <= Math.max(1, Math.floor(word.length / 3))) return best.candidate

@@ -448,9 +448,9 @@ const providerVariables = ['METRICS', 'REGISTRY'].flatMap((api) =>
 
 /** Lists the variables for `Settings.misnamedVariables`. */
 function misnamedVariables(env: Sources['env']): readonly string[] {
-  const known = new Set([...providerVariables, 'PITLAKE_HEAD_KEY_FILE'])
+  const readVariables = new Set([...providerVariables, 'PITLAKE_HEAD_KEY_FILE'])
   return Object.keys(env).filter(
-    (name) => /^PITLAKE_(?:\w+_)?(?:URL|KEY|KEY_FILE)$/i.test(name) && !known.has(name) && env[name] !== '',
+    (name) => /^PITLAKE_(?:\w+_)?(?:URL|KEY|KEY_FILE)$/i.test(name) && !readVariables.has(name) && env[name] !== '',
   )
 }
 

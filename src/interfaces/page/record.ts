@@ -83,8 +83,8 @@ export async function recordPage(input: RecordInput): Promise<{ readonly files: 
     const statements = [questions.columnsSql(picked, range, columns)]
     if (picked.metric.revisable && picked.component === '') {
       const [vintages] = await recordRows(questions.vintageRangeSql(picked), '')
-      const known: Range = [Number(vintages?.['a0']), Number(vintages?.['a1'])]
-      statements.push(questions.vintagesSql(picked, range, known, columns))
+      const vintageRange: Range = [Number(vintages?.['a0']), Number(vintages?.['a1'])]
+      statements.push(questions.vintagesSql(picked, range, vintageRange, columns))
     }
     await Promise.all(statements.flatMap((sql) => ['', ...instants].map(async (at) => recordRows(sql, at))))
   }

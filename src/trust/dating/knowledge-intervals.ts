@@ -172,14 +172,14 @@ function withoutRepetitions(
 ): readonly StoredValue[] {
   const kept: StoredValue[] = []
   let before: StoredValue | undefined
-  let classes: readonly ValueClass[] | undefined
+  let classesBefore: readonly ValueClass[] | undefined
   for (const value of values) {
-    const own = value.value === undefined ? undefined : matcher.classesOf(value.value)
-    const repeats = before !== undefined && areSame(own, classes) && before[clock] <= value[clock]
+    const classes = value.value === undefined ? undefined : matcher.classesOf(value.value)
+    const repeats = before !== undefined && areSame(classes, classesBefore) && before[clock] <= value[clock]
     if (repeats && before !== undefined && before.availableAt <= value.availableAt) continue
     kept.push(value)
     before = value
-    classes = own
+    classesBefore = classes
   }
   return kept
 }

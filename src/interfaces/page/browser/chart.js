@@ -237,7 +237,8 @@ function listen(frame) {
   frame.addEventListener('pointerdown', (event) => void (dragStart = recording === null ? across(event) : null))
   frame.addEventListener('dblclick', () => change({ since: '', until: '' }))
   frame.addEventListener('pointerup', (event) => {
-    const [left, right] = [dragStart, across(event)].sort((a, b) => a - b)
+    const left = Math.min(dragStart, across(event))
+    const right = Math.max(dragStart, across(event))
     if (dragStart !== null && right - left > 8) change({ since: instantAt(left), until: instantAt(right) })
     dragStart = null
   })

@@ -47,12 +47,12 @@ export async function heatStep() {
   const drawnHeat = shownHeat
   if (drawnHeat === null) return
   const { sql, box, y, frames } = drawnHeat
-  const known = await rows(sql)
+  const knownCells = await rows(sql)
   const at = y(knownAt())
   const line = svg`<line class="instant" x1=${box.left} x2=${box.right} y1=${at} y2=${at}></line>`
-  drawnHeat.knownCells = known
+  drawnHeat.knownCells = knownCells
   for (const [asset, { picture }] of frames) {
-    picture.querySelector('.known').replaceChildren(...cellMarks(known, asset, drawnHeat))
+    picture.querySelector('.known').replaceChildren(...cellMarks(knownCells, asset, drawnHeat))
     picture.querySelector('.now').replaceChildren(...(at > box.top && at < box.bottom ? [line.cloneNode()] : []))
   }
 }

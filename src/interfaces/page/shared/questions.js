@@ -57,10 +57,10 @@ function sessionsWhere({ sessions, interval }) {
 /** The longest time between two sessions that close within a range. */
 export function pauseSql({ sessions }, [since, until]) {
   const [from, to] = sessionYears.map((year, n) => Date.UTC(year + n, 0))
-  const [first, last] = [since, until].map((at) => instant(Math.min(to, Math.max(from, at))))
+  const withinListedYears = (at) => instant(Math.min(to, Math.max(from, at)))
   return `SELECT max(epoch_ms(closes_at) - before) AS pause FROM (
   SELECT closes_at, lag(epoch_ms(closes_at)) OVER (ORDER BY closes_at) AS before
-  FROM sessions(${first}, ${last}, ${quote(sessions)}))`
+  FROM sessions(${withinListedYears(since)}, ${withinListedYears(until)}, ${quote(sessions)}))`
 }
 
 /** The relation with the chosen points, and their condition. */
