@@ -400,6 +400,7 @@ test('a base address at which everything is 404 is no provider: nothing is recor
       kind: 'incomplete',
       message: expect.stringMatching(/got no answer but 404: no such page; see that PITLAKE_METRICS_URL is right/),
     })
+    expect(globSync('{journal,assets,points}/**/*', { cwd: own.root })).toEqual([])
     own.answer(answering(own, () => null))
     expect(verdict(await own.fetch(selection))).toBeNull()
     expect(await coverage(own)).toEqual(['0..40 covered '])
