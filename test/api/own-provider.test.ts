@@ -184,6 +184,16 @@ test('if only placeholders are selected, one request for the listing finds out w
     expect(await windowsOf(own.root)).toEqual([expect.stringMatching(/^unsupported placeholder/)])
   }))
 
+test('an asset that has points without being listed is no typing error', async () =>
+  withProvider(now, async (own) => {
+    own.answer((path, query) => {
+      if (path === 'assets') return [{ id: 'BTC' }]
+      return query.get('a') === 'BTCD' ? points(day, 31) : []
+    })
+    const summary = await own.fetch({ assets: ['BTCD', 'BTCC'], paths: [count], since: start })
+    expect(summary.mistyped_assets).toEqual([{ asset: 'BTCC', near: 'BTC' }])
+  }))
+
 test('a provider that cannot be reached ends the run clearly and names no lake', async () =>
   withProvider(now, async (own) => {
     const selection = { assets: ['BTC', 'ETH'], paths: ['blockchain/*'], since: start }

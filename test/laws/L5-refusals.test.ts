@@ -1,5 +1,5 @@
 // @module-tag full
-import { rmSync } from 'node:fs'
+import { globSync, rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { loadCoverage, storedVersions, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
