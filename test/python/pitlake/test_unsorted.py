@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import pitlake
+from pitlake import unsorted
 from pitlake.result import _told
 
 SUPPLY, NESTED = "supply/current_pit", "addresses/supply_distribution_relative_pit"
@@ -53,3 +54,25 @@ def test_a_frame_that_is_changed_later_leaves_its_answer(lake):
     pd.testing.assert_frame_equal(before, before_too)
     before.loc[:, "weight"] = -2.0
     pd.testing.assert_frame_equal(answer.df(), before_too)
+
+
+def test_values_of_a_sliced_chunk_are_placed_from_its_offset():
+    numpy = pytest.importorskip("numpy")
+    column = pa.chunked_array([pa.array([0.0, 1.5, None, 2.5])[1:], pa.array([3.5])])
+    placed = unsorted._placed(column, numpy.array([3, 0, 2, 1]))
+    assert placed.to_pylist() == [None, 3.5, 2.5, 1.5]
+
+
+def test_rows_of_the_caller_that_come_in_another_order_are_found():
+    numpy = pytest.importorskip("numpy")
+    order = unsorted.UnsortedAnswers._order
+    assert order(numpy.array([1, 2, 3])) is None
+    assert order(numpy.array([3, 1, 2])).tolist() == [1, 2, 0]
+
+
+def test_answers_that_leave_a_decision_out_are_not_placed():
+    numpy = pytest.importorskip("numpy")
+    answers = unsorted.UnsortedAnswers(None, "", 1, [])
+    assert answers._slots(3, lambda name: numpy.array([2, 3, 1])).tolist() == [1, 2, 0]
+    assert answers._slots(3, lambda name: numpy.array([2, 2, 1])) is None
+    assert answers._slots(3, lambda name: numpy.array([2, 1])) is None
