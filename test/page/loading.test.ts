@@ -146,6 +146,8 @@ test('of two stamped results the explanation of the later one is shown, even if 
   await until(() => routes.has('early'), 'the question about the first result')
   await tab.locator('#stamped').setInputFiles(stamped('late.parquet', 'late'))
   await until(() => routes.has('late'), 'the question about the second result')
+  // The end of the first question is no refusal of the second one.
+  expect(await tab.locator('#story [role=alert]').count()).toBe(0)
   await routes.get('late')!.fulfill({ json: explained(7) })
   await tab.locator('#story', { hasText: 'Commit 7' }).waitFor()
   await routes
