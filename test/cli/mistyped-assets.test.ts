@@ -25,6 +25,13 @@ test('a first fetch of an asset that the provider does not list names the listed
     expect(JSON.parse(right.out)).toMatchObject({ mistyped_assets: [] })
   }))
 
+test('a mistyped asset that is not requested, because metadata lack it, is named too', async () =>
+  await withLake(async (run) => {
+    const first = await run('fetch --assets BTC,BITCOIN --paths supply/*,addresses/* --since 2026-02-20')
+    expect(first.notes).toMatch(/windows are not requested: not in the metadata/)
+    expect(first.out).toMatch(/^not listed +BITCOIN; the provider lists BTC$/m)
+  }))
+
 test('a selection that begins in the future is planned with a note, and requests nothing', async () =>
   await withLake(async (run) => {
     const future = await run('fetch --assets BTC --paths supply/current_pit --since 2027-01-01')

@@ -63,8 +63,8 @@ export async function fetchSeries(input: IngestInput, deps: IngestDeps): Promise
       await recordNames(metricsRun, named)
     }
     tally.unmapped(await selectedPlaceholders(resolvedInput, ledger))
-    const requestedAssets = new Set(plan.asks.map(({ series }) => series.asset))
-    tally.mistyped(await mistypedAssets(ledger, [...requestedAssets]))
+    const plannedAssets = new Set([...plan.asks, ...plan.blocked].map(({ series }) => series.asset))
+    tally.mistyped(await mistypedAssets(ledger, [...plannedAssets]))
     const value = tally.summary(run.id)
     return { value, stopped_by: value.stopped_by, error: verdict(value) }
   })

@@ -118,7 +118,7 @@ export interface IngestSummary extends Ended<StoppedBy> {
   readonly begins_later: readonly BeginsLater[]
   /** Selected series that are never requested, by the name that the configuration does not map. */
   readonly unmapped: readonly UnmappedName[]
-  /** Requested assets that are probably typing errors. */
+  /** Selected assets that are probably typing errors. */
   readonly mistyped_assets: readonly MistypedAsset[]
 }
 
@@ -196,7 +196,7 @@ export class RunTally {
     this.#unmapped = names
   }
 
-  /** Sets the requested assets that are probably typing errors. */
+  /** Sets the selected assets that are probably typing errors. */
   mistyped(assets: readonly MistypedAsset[]): void {
     this.#mistyped = assets
   }
