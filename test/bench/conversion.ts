@@ -87,7 +87,7 @@ export async function benchConversion(): Promise<Measured[]> {
     const repeats = scaled(5)
     for (const kind of kinds) {
       const large = { folder, bodies: Math.max(4, scaled(60)), points: Math.max(500, scaled(25_000)), repeats }
-      const small = { folder, bodies: Math.max(2, scaled(8)), points: Math.max(500, scaled(25_000)), repeats }
+      const small = { folder, bodies: Math.max(2, scaled(4)), points: Math.max(500, scaled(25_000)), repeats }
       const bare = { name: 'bare read_json -> COPY', write: bareOf(engine, kind, folder), least: kind.leastOfBare }
       const rows = { name: 'JSON.parse and parquetjs-lite', write: rowsOf(kind, folder), least: 25 }
       measured.push(await benchKind(engine, kind, large, bare), await benchKind(engine, kind, small, rows))

@@ -124,7 +124,7 @@ def join_of_million(lake, bare, metric, file):
 
 
 def main():
-    wide, listed, notebooks, *times = sys.argv[1:]
+    wide, listed, notebooks, *kept = sys.argv[1:]
     files = json.loads(Path(listed).read_text())
     metrics = [metric for metric, _ in files]
     lake = pitlake.open(wide, threads=THREADS, progress=False)
@@ -170,7 +170,7 @@ def main():
     rows, took = shown(lake, days, metrics)
     print(f"_repr_html_ of that panel shows {rows} rows and takes {took / said['pitlake'][0]:.2f} of it (bound 0.33)")
     join_of_million(lake, bare, *files[0])
-    for place in times:
+    for place in kept:
         Path(place).write_text(json.dumps(FIGURES))
     good = ratios["DuckDB"] <= 1.2 and ratios["polars"] <= 1.5 and first[0] < 1 and took <= said["pitlake"][0] / 3
     sys.exit(0 if good else 1)
