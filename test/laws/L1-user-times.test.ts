@@ -31,6 +31,69 @@ test('an instant of a year that no lake holds ends an import at once with its ro
   })
 })
 
+/** Writes one row as CSV or as JSON. */
+function putRow(format: 'csv' | 'jsonl', t: string, known: string): string {
+  if (format === 'csv') return put([`"${t}",1,"${known}"`])
+  const file = join(folder, 'p.jsonl')
+  writeFileSync(file, `${JSON.stringify({ asset: 'BTC', t, value: 1, known })}\n`)
+  return file
+}
+
+const seconds = (text: string): number => Date.parse(text) / 1000
+
+test.each(['2024-03-10', '2024-3-10', '2024/3/10', '2024/03/10', '2024-3-10  ', ' 2024-03-10'])(
+  'the bare date "%s" names the whole day, however it is spelled',
+  async (date) => {
+    const known = { available_at: 'known' }
+    for (const format of ['csv', 'jsonl'] as const) {
+      const [dated] = await readUserRows([putRow(format, date, date)], known)
+      expect([Number(dated?.['mark']), Number(dated?.['computed']) / 1e6], format).toEqual([
+        seconds('2024-03-10'),
+        seconds('2024-03-11'),
+      ])
+      const [ended] = await readUserRows([putRow(format, date, date)], { timestamp: 'interval_end' })
+      expect(Number(ended?.['mark']), format).toBe(seconds('2024-03-11'))
+      // Havana's clocks skip the first hour of this day.
+      const [zoned] = await readUserRows([putRow(format, '2024-3-9', '2024-3-9')], { ...known, zone: 'America/Havana' })
+      expect(Number(zoned?.['computed']) / 1e6, format).toBe(seconds('2024-03-10T05:00:00Z'))
+    }
+  },
+)
+
+test.each([
+  ...['2024-3-2T9', '2024-3-2 x', '2024-03-02x', '2024-03-02Z', '2024-03-02 +02', '2024-03-02T10+02', '2024-03'],
+  ...['2024-03-02 10:30:00 BST', '2024-07-01 10:30:00 PST', '2024-03-02 10:30:00.1234567', '2024-03-02 (BC)'],
+  ...['infinity', 'epoch', '24-3-2', '3/2/2024', '20240302', '1_709_251_200'],
+])('the text "%s", of which DuckDB could make a different time, is refused with its row', async (text) => {
+  for (const format of ['csv', 'jsonl'] as const) {
+    const mapping = { available_at: 'known', unit: 's' } as const
+    const refusal = await refusalOf([putRow(format, '2024-03-01', text)], mapping)
+    expect(refusal, format).toMatch(/row 1: available-at: expected a date such as 2024-03-01 or an instant/)
+    expect(refusal, format).toContain(`got ${JSON.stringify(text)}`)
+  }
+})
+
+/** One row whose times have these types. */
+const typed = (t: string, known: string): string => `SELECT 'BTC' AS asset, ${t} AS t, 1.0 AS value, ${known} AS known`
+
+test('a date as a number is no time of knowledge in seconds', async () => {
+  for (const number of ['20240302', '20240302.0', '20240302::DOUBLE', '20240302::BIGINT', '2024::SMALLINT'])
+    expect(await refusalOf([typed(`DATE '2024-03-01'`, number)], { available_at: 'known', unit: 's' }), number).toMatch(
+      /row 1: available-at: expected a date such as 2024-03-01/,
+    )
+})
+
+test('seconds of every numeric type are read, and absurd ones are refused with their row', async () => {
+  for (const type of ['INTEGER', 'UINTEGER', 'BIGINT', 'UBIGINT', 'HUGEINT', 'DOUBLE', 'DECIMAL(18,3)']) {
+    const at = (number: string): string => `CAST(${number} AS ${type})`
+    const mapping = { available_at: 'known', unit: 's' } as const
+    const [row] = await readUserRows([typed(at('1709251200'), at('1709337600'))], mapping)
+    expect([Number(row?.['mark']), Number(row?.['computed'])], type).toEqual([1709251200, 1709337600e6])
+    if (/INTEGER/.test(type)) continue
+    expect(await refusalOf([typed(at('1709251200'), at('1e14'))], mapping), type).toMatch(/row 1: available-at: /)
+  }
+})
+
 /**
  * All instants at which the clocks of a zone show a local time: looked for one by one, with the calendar of JavaScript.
  */

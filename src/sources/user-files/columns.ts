@@ -49,42 +49,76 @@ export const rawOf = ({ column, json }: Source): Sql =>
 const textOf = (source: Source): Sql | null =>
   source.json ? `(${rawOf(source)} ->> '$')` : source.type === 'VARCHAR' ? rawOf(source) : null
 
-const zoned = (text: Sql): Sql => `regexp_matches(${text}, ':[0-9.]+ *([+-]|[A-Za-z])')`
-const dashed = (text: Sql): Sql => `(contains(${text}, '-') OR contains(${text}, '/'))`
+const dayPattern = '[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}'
+/** A time of day, down to microseconds. */
+const timePattern = String.raw`[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]{0,6}0*)?)?`
+const localPattern = `${dayPattern}[T ] *${timePattern}`
+const offsetPattern = '(Z|UTC|GMT|[+-][0-9]{2}(:?[0-9]{2}(:?[0-9]{2})?)?)'
+
+/**
+ * Patterns for the spellings of timestamps in texts, without the blanks around them. Texts of no pattern are refused.
+ * DuckDB itself takes `2024-03-01T10+02` for a date, reads `2024-3-1` as a midnight that was stated, and knows zones by
+ * ambiguous names: `BST` is Bangladesh, and `PST` is the summer time of Los Angeles in summer.
+ */
+const spellings = {
+  date: dayPattern,
+  local: localPattern,
+  zoned: `${localPattern} *${offsetPattern}`,
+  number: String.raw`-?[0-9]+(\.[0-9]{0,6}0*|(\.[0-9]+)?[eE][+-]?[0-9]+)?`,
+} as const
+
+/** SQL condition that a text is spelled like this. */
+const isSpelled = (text: Sql, ...kinds: readonly (keyof typeof spellings)[]): Sql =>
+  `regexp_full_match(${text}, ${quote(kinds.map((kind) => spellings[kind]).join('|'))})`
+
+/** SQL of a column as text without the blanks around it; null if the files have no texts in it. */
+function trimmedOf(source: Source): Sql | null {
+  const text = textOf(source)
+  return text && `trim(${text})`
+}
 
 /**
  * SQL of the spelling of a timestamp: 0 without a zone, 1 with one, 2 as a number; null if the column is not text,
  * which alone can be of several kinds.
  */
 export function spellingSql(source: Source): Sql | null {
-  const text = textOf(source)
-  return text && `CASE WHEN length(${text}) <> 10 AND ${zoned(text)} THEN 1 WHEN ${dashed(text)} THEN 0 ELSE 2 END`
+  const text = trimmedOf(source)
+  return (
+    text && `CASE WHEN ${isSpelled(text, 'zoned')} THEN 1 WHEN ${isSpelled(text, 'date', 'local')} THEN 0 ELSE 2 END`
+  )
 }
 
-/** SQL of a timestamp in microseconds, NULL if it is invalid; with `last` a bare date counts from its end. */
-function instantOf(source: Source, { zone = 'UTC', unit, label = false, ambiguous }: Clock, last: boolean): Sql {
+/** Purpose of a timestamp: it names the interval of a row, or the time from which the row was known. */
+export type InstantRole = 'interval' | 'knowledge'
+
+/** SQL of a timestamp in microseconds, NULL if it is invalid. */
+function instantOf(source: Source, clock: Clock, role: InstantRole): Sql {
+  const { zone = 'UTC', unit, label = false, ambiguous, timestamp } = clock
   const raw = rawOf(source)
   const local = (stamp: Sql): Sql => (zone === 'UTC' ? `epoch_us(${stamp})` : localTimeSql(stamp, zone, ambiguous))
+  const isDayEnd = role === 'knowledge' || timestamp === 'interval_end'
   const dated = (date: Sql): Sql => {
-    const stamp = `CAST(${date}${last ? ' + 1' : ''} AS TIMESTAMP)`
+    const stamp = `CAST(${date}${isDayEnd ? ' + 1' : ''} AS TIMESTAMP)`
     // A day has a beginning even if its midnight does not exist.
     return label || zone === 'UTC' ? `epoch_us(${stamp})` : `epoch_us(timezone(${quote(zone)}, ${stamp}))`
   }
-  const counted = (x: Sql): Sql => (unit === undefined ? 'CAST(NULL AS BIGINT)' : countedSql(x, unit))
-  const read = (text: Sql): Sql => `CASE
-      WHEN length(${text}) = 10 AND ${dashed(text)} THEN ${dated(`TRY_CAST(${text} AS DATE)`)}
-      WHEN regexp_matches(${text}, '\\.[0-9]{6}0*[1-9]') OR NOT ${text}[1] BETWEEN '0' AND '9' THEN NULL
-      WHEN ${zoned(text)} THEN epoch_us(TRY_CAST(${text} AS TIMESTAMPTZ))
-      WHEN ${dashed(text)} THEN ${local(`TRY_CAST(${text} AS TIMESTAMP)`)}
-      ELSE ${counted(`TRY_CAST(${text} AS DECIMAL(38, 6))`)} END`
-  const sourceText = textOf(source)
-  if (sourceText !== null) return read(sourceText)
+  const counted = (x: Sql): Sql => (unit === undefined ? 'CAST(NULL AS BIGINT)' : countedSql(x, unit, role))
+  const text = trimmedOf(source)
+  if (text !== null)
+    return `CASE
+      WHEN ${isSpelled(text, 'date')} THEN ${dated(`TRY_CAST(${text} AS DATE)`)}
+      WHEN ${isSpelled(text, 'zoned')} THEN epoch_us(TRY_CAST(${text} AS TIMESTAMPTZ))
+      WHEN ${isSpelled(text, 'local')} THEN ${local(`TRY_CAST(${text} AS TIMESTAMP)`)}
+      WHEN ${isSpelled(text, 'number')} THEN ${counted(`TRY_CAST(${text} AS DECIMAL(38, 6))`)} END`
   if (source.type === 'DATE') return dated(raw)
   if (source.type === 'TIMESTAMP WITH TIME ZONE') return `epoch_us(${raw})`
   if (source.type === 'TIMESTAMP_NS')
     return `CASE WHEN epoch_ns(${raw}) % 1000 = 0 THEN ${local(`CAST(${raw} AS TIMESTAMP)`)} END`
   if (source.type.startsWith('TIMESTAMP')) return local(`CAST(${raw} AS TIMESTAMP)`)
-  return integers.test(source.type) || numbers.test(source.type) ? counted(raw) : 'CAST(NULL AS BIGINT)'
+  if (integers.test(source.type)) return counted(`TRY_CAST(${raw} AS BIGINT)`)
+  // As wide as the product with the microseconds of its unit.
+  const wide = source.type.replace(/^DECIMAL\(\d+,/, 'DECIMAL(38,')
+  return numbers.test(source.type) ? counted(`CAST(${raw} AS ${wide})`) : 'CAST(NULL AS BIGINT)'
 }
 
 const dayMicros = 86_400_000_000
@@ -106,27 +140,36 @@ function localTimeSql(stamp: Sql, zone: string, ambiguous: SourceMapping['ambigu
     WHEN ${isShown(early)} THEN ${early} WHEN ${isShown(late)} THEN ${late} END`
 }
 
-function countedSql(x: Sql, unit: keyof typeof perSecond): Sql {
-  const each = perSecond[unit]
-  if (each > 1_000_000n)
-    return `CASE WHEN ${x} % ${each / 1_000_000n} = 0 THEN TRY_CAST(${x} / ${each / 1_000_000n} AS BIGINT) END`
-  const us = `${x} * ${1_000_000n / each}`
-  return `CASE WHEN TRY_CAST(${us} AS BIGINT) = ${us} THEN TRY_CAST(${us} AS BIGINT) END`
-}
-
 /** Years in which timestamps are stored; in other years, microseconds are not exact numbers. */
 const years = { first: 1700, last: 2199 }
 const firstMicros = Date.UTC(years.first, 0, 1) * 1000
 const endMicros = Date.UTC(years.last + 1, 0, 1) * 1000
 
 /**
- * Builds the reading of a timestamp for some purpose: `mark` in whole seconds, all others in microseconds. A bare date
- * names a whole day: as the start of an interval it counts from the day's beginning, otherwise from the day's end, so
- * that the close of a day is not known before the day begins.
+ * SQL of a number of units since 1970 in microseconds; NULL in other years than those that are stored. A year or a date
+ * without dashes, such as 20240301, is no time of knowledge: as a number of seconds it would be known since 1970. The
+ * grid of the interval refuses it in `t`.
  */
-export function readInstant(name: string, flag: string, source: Source, clock: Clock): ColumnReading {
-  const isMark = name === 'mark'
-  const us = instantOf(source, clock, !isMark || clock.timestamp === 'interval_end')
+function countedSql(x: Sql, unit: keyof typeof perSecond, role: InstantRole): Sql {
+  const each = perSecond[unit]
+  const us = each > 1_000_000n ? `${x} / ${each / 1_000_000n}` : `${x} * ${1_000_000n / each}`
+  const isWhole = each > 1_000_000n ? `${x} % ${each / 1_000_000n} = 0` : `TRY_CAST(${us} AS BIGINT) = ${us}`
+  const isDate = `${x} BETWEEN ${years.first}0101 AND ${years.last}1231 AND ${x} % 100 BETWEEN 1 AND 31
+    AND ${x} // 100 % 100 BETWEEN 1 AND 12 OR ${x} BETWEEN ${years.first} AND ${years.last}`
+  const isTime = role === 'interval' ? isWhole : `${isWhole} AND NOT (${isDate})`
+  // A number beyond these years could overflow in the inner expression.
+  const inYears = `${x} BETWEEN ${(BigInt(firstMicros) * each) / 1_000_000n} AND ${(BigInt(endMicros) * each) / 1_000_000n}`
+  return `CASE WHEN ${inYears} THEN CASE WHEN ${isTime} THEN TRY_CAST(${us} AS BIGINT) END END`
+}
+
+/**
+ * Builds the reading of a timestamp: the column `mark` in whole seconds for an interval, `computed` in microseconds for a
+ * time of knowledge. A bare date names a whole day. As the start of an interval it counts from the beginning of the day,
+ * otherwise from its end, so that the close of a day is not known before the day begins.
+ */
+export function readInstant(role: InstantRole, flag: string, source: Source, clock: Clock): ColumnReading {
+  const isMark = role === 'interval'
+  const us = instantOf(source, clock, role)
   const isCounted = (integers.test(source.type) || numbers.test(source.type)) && clock.unit === undefined
   const { zone = 'UTC', ambiguous } = clock
   const once = ambiguous === undefined ? 'exactly once (else --ambiguous earlier or later)' : 'at all'
@@ -137,7 +180,7 @@ export function readInstant(name: string, flag: string, source: Source, clock: C
     `instant${isMark ? ' of whole seconds' : ''}${local || `, of the years ${years.first} to ${years.last}`}`
   const inside = `(${us}) >= ${firstMicros} AND (${us}) < ${endMicros}`
   return {
-    name,
+    name: isMark ? 'mark' : 'computed',
     flag,
     raw: rawOf(source),
     sql: isMark ? `(${us}) // 1000000` : us,

@@ -177,9 +177,10 @@ function readingsOf({ given, mapping }: Reading) {
   const dating = (['available_at', 'vintage'] as const).find((key) => mapping[key] !== undefined)
   const isExport = mapping.available === exportRule
   // If the time of availability is given, a day need not begin where the lake's does.
-  readings.push(readInstant('mark', 't', t, { ...mapping, label: dating !== undefined || isExport }))
+  readings.push(readInstant('interval', 't', t, { ...mapping, label: dating !== undefined || isExport }))
   if (spelt !== null) readings.push(likeFirst(t, spelt, given.relation))
-  if (dating) readings.push(readInstant('computed', dating.replace('_', '-'), column(dating, mapping[dating]), mapping))
+  if (dating)
+    readings.push(readInstant('knowledge', dating.replace('_', '-'), column(dating, mapping[dating]), mapping))
   const { components } = mapping
   const valued = (key: 'components' | 'value', name?: string): Source => valueSource(column(key, name), mapping)
   if (components) readings.push(...readComponents(components.map((component) => valued('components', component))))
