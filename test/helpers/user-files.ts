@@ -22,12 +22,13 @@ export function writeWithPython(context: Pick<TestContext, 'task' | 'skip'>, fol
 }
 
 /**
- * Reads files as an import does, without a lake: the rows that it would compare with what is stored, by their instants.
+ * Reads files as an import in the folder `cwd` does, without a lake: the rows that it would compare with what is stored,
+ * by their instants.
  */
-export async function readUserRows(paths: readonly string[], mapping: SourceMapping): Promise<Row[]> {
+export async function readUserRows(paths: readonly string[], mapping: SourceMapping, cwd = '/'): Promise<Row[]> {
   using engine = await Engine.open(':memory:', { threads: 1 })
-  const given = await givenBy(engine, paths, { cwd: '/', maxBytes: Number.POSITIVE_INFINITY }, mapping)
-  await readRows(engine, given, { interval: '24h', ...given.mapping }, 'monday')
+  const given = await givenBy(engine, paths, { cwd, maxBytes: Number.POSITIVE_INFINITY }, mapping)
+  await readRows(engine, { given, mapping: { interval: '24h', ...given.mapping }, weekStart: 'monday' })
   return await engine.rows('SELECT * FROM user_rows ORDER BY mark')
 }
 

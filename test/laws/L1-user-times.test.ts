@@ -73,6 +73,26 @@ test.each([
   }
 })
 
+test('an import notes times that are all midnights where a date would mean the end of its day', async () => {
+  await withDesk(async (desk) => {
+    let imports = 0
+    const noted = async (known: string, ...flags: string[]): Promise<string> => {
+      const query = `SELECT 'BTC' AS asset, DATE '2024-03-01' AS t, 1.0 AS value, ${known} AS known`
+      const { message, told } = await desk.take([query, '--as', `p${imports++}`, '--interval', '24h', ...flags])
+      expect(message).toBe('')
+      return String(told['notes'])
+    }
+    const note = /each time in known is the beginning of a day/
+    const flags = ['--available-at', 'known']
+    expect(await noted(`TIMESTAMP '2024-03-04'`, ...flags)).toMatch(note)
+    expect(await noted(`TIMESTAMPTZ '2024-03-04 05:00:00+00'`, ...flags, '--zone', 'America/New_York')).toMatch(note)
+    for (const known of [`DATE '2024-03-04'`, `'2024-3-4'`, `TIMESTAMP '2024-03-04 08:00'`])
+      expect(await noted(known, ...flags), known).not.toMatch(note)
+    expect(await noted('t', '--t', 'known', '--timestamp', 'interval_end')).not.toMatch(note)
+    expect(await noted(`TIMESTAMP '2024-03-01'`, '--t', 'known', '--timestamp', 'interval_end')).toMatch(note)
+  })
+})
+
 /** One row whose times have these types. */
 const typed = (t: string, known: string): string => `SELECT 'BTC' AS asset, ${t} AS t, 1.0 AS value, ${known} AS known`
 

@@ -413,6 +413,16 @@ export function quoteList(texts: readonly string[]): string {
   return `CAST([${texts.map(quote).join(', ')}] AS VARCHAR[])`
 }
 
+/** Escapes in a path what DuckDB would take for a pattern. */
+export function literalPath(path: string): string {
+  return path.replaceAll(/[*?[]/g, (character) => `[${character}]`)
+}
+
+/** Returns the path that was passed to `literalPath`. */
+export function plainPath(literal: string): string {
+  return literal.replaceAll(/\[([*?[])\]/g, '$1')
+}
+
 function rowsOf<T extends Row>(result: DuckDBResultReader): T[] {
   return result
     .getRowObjects()

@@ -1,7 +1,7 @@
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import { end, type Interval, intervals, longestSeconds, type Weekday } from '../../base/time.ts'
 import type { Sql } from '../../base/intervals-sql.ts'
-import { quote } from '../../lake/store/engine.ts'
+import { quote, literalPath } from '../../lake/store/engine.ts'
 import type { StoredFile } from '../../lake/ledger/index-queries.ts'
 import { type EarlyPart, partPath } from './part-clocks.ts'
 import { beyondAsked, beyondMistake, ruleLines, ruleText, unsettledText } from './joins-beyond.ts'
@@ -9,7 +9,7 @@ import { filled, linesOf, literal, lookUp, slot } from './joins-sql.ts'
 import { followRenamesMistake, followsRenames, withIdentity } from './joins-identity.ts'
 import { vintageMistake, vintageWords } from './joins-vintages.ts'
 import { isRecent, type Share, sharesOf } from '../../sources/points/files.ts'
-import { literalPath, relationText } from './read-points.ts'
+import { relationText } from './read-points.ts'
 
 /** Everything that the macros of the joins depend on. */
 export interface JoinSources {

@@ -48,13 +48,3 @@ export function relationText(root: string, paths: string, listed: (list: string)
   // The expression of the paths is bound once, not at each use.
   return `'(' || list_transform([${paths}], lambda all_paths: ${both})[1] || ')'`
 }
-
-/** Escapes in a path what DuckDB would take for a pattern. */
-export function literalPath(path: string): string {
-  return path.replaceAll(/[*?[]/g, (character) => `[${character}]`)
-}
-
-/** Returns the path that was passed to `literalPath`. */
-export function plainPath(literal: string): string {
-  return literal.replaceAll(/\[([*?[])\]/g, '$1')
-}

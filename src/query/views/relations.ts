@@ -1,10 +1,10 @@
-import { quote, quoteName } from '../../lake/store/engine.ts'
+import { quote, quoteName, literalPath } from '../../lake/store/engine.ts'
 import type { FileEntry } from '../../lake/ledger/entry.ts'
 import { datedPointsSql, type EarlierDating } from '../../sources/points/datings.ts'
 import { parquet } from '../../lake/store/parquet.ts'
 import { columnsMark, type RegistryColumn, recordTables, tableColumns } from '../../sources/registry/columns.ts'
 import { instantSql } from './template.ts'
-import { bareOptions, placedOptions, placedFolder, isPlain, placedSql, mixedSql, literalPath } from './read-points.ts'
+import { bareOptions, placedOptions, placedFolder, isPlain, placedSql, mixedSql } from './read-points.ts'
 import type { Resource } from '../../catalog/catalogue.ts'
 
 /** The facts of a listed file that its relation depends on. */

@@ -6,10 +6,13 @@ import { quote, quoteName } from '../../lake/store/engine.ts'
  * One thing that a mapping takes from each row: the column that it becomes, and when a row has none that can be used.
  */
 export interface ColumnReading {
-  readonly name: string
+  /** Column of the table of rows; null for a check without a column. */
+  readonly name: string | null
   /** The flag that names the column. */
   readonly flag: string
+  /** SQL of the value in the table. */
   readonly sql: Sql
+  /** SQL condition that the value cannot be used; `false` if it always can. */
   readonly bad: Sql
   /** SQL of the value in the file. */
   readonly raw: Sql
@@ -86,6 +89,12 @@ export function spellingSql(source: Source): Sql | null {
   return (
     text && `CASE WHEN ${isSpelled(text, 'zoned')} THEN 1 WHEN ${isSpelled(text, 'date', 'local')} THEN 0 ELSE 2 END`
   )
+}
+
+/** SQL condition that a value is a date as text, which names a whole day. */
+export function isBareDateSql(source: Source): Sql {
+  const text = trimmedOf(source)
+  return text === null ? 'false' : isSpelled(text, 'date')
 }
 
 /** Purpose of a timestamp: it names the interval of a row, or the time from which the row was known. */
@@ -304,7 +313,7 @@ export function readComponents(sources: readonly Source[]): ColumnReading[] {
     bad: 'false',
   }
   const each = sources.map((source) => ({
-    name: '',
+    name: null,
     flag: source.column,
     sql: '',
     raw: rawOf(source),

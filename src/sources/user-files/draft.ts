@@ -1,5 +1,6 @@
 import type { During } from '../../base/stopwatch.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
+import { usage } from '../../base/errors.ts'
 import { ownEndpoint } from '../../catalog/own-endpoint.ts'
 import { seriesId } from '../../catalog/series.ts'
 import { onSessions } from '../../catalog/sessions.ts'
@@ -22,7 +23,9 @@ import { rowsAsNumbers, rowsSql, statement } from '../points/sql.ts'
 import { Engine, quote } from '../../lake/store/engine.ts'
 import { count, day, end, floor, type Instant, type Interval, step } from '../../base/time.ts'
 import { minus, type Window } from '../../base/windows.ts'
-import { refuseRow, stagedSql, type ImportedRows, type Word, mappedWords } from './rows.ts'
+import { refuseRow } from './row-faults.ts'
+import { mappedWords, type Word } from './row-plan.ts'
+import { type ImportedRows, stagedSql } from './rows.ts'
 
 /** A run that takes rows of the user's own as the metric `path`. */
 interface Taking {
@@ -133,14 +136,28 @@ async function portionsOf(engine: Engine, rows: ImportedRows): Promise<Portion[]
     `SELECT ${columnList.join(', ')}, count(*) AS points, min(${start}) AS first, max(${start}) AS last,
       ${columns.has('v') ? 'count(*) FILTER (WHERE v = 0 AND signbit(v))' : '0'} AS zeros FROM user_rows${group}`,
   )
-  for (const name of mappedWords)
-    if (portions.some((portion) => /\p{Cc}|^\s|\s$/u.test(portion[name] ?? '')))
-      await refuseRow(engine, rows, {
-        flag: name,
-        wanted: 'a name without control signs, or spaces around it',
-        bad: `regexp_matches(_read_${name}, '[[:cntrl:]]|^[[:space:]]|[[:space:]]$')`,
-      })
+  await refuseNames(engine, rows, portions)
   return portions.filter(({ points }) => points > 0)
+}
+
+/**
+ * Pattern of names that look like a different one: control signs, or blanks at an end. JavaScript and the engine must
+ * match the same texts, so it is made of classes of Unicode alone; `\s` of the engine is ASCII.
+ */
+const unfitName = String.raw`\p{Cc}|^[\p{Z}${'\ufeff'}]|[\p{Z}${'\ufeff'}]$`
+const unfitNames = new RegExp(unfitName, 'u')
+
+/** Refuses names that look like a different one, with the first row that has one. */
+async function refuseNames(engine: Engine, rows: ImportedRows, portions: readonly Portion[]): Promise<void> {
+  const wanted = 'a name without control signs, or spaces around it'
+  for (const name of mappedWords) {
+    const unfit = portions.flatMap((portion) => portion[name] ?? []).find((text) => unfitNames.test(text))
+    if (unfit === undefined) continue
+    if (rows.constants[name] !== undefined)
+      throw usage(`--${name}`, { expected: wanted, got: JSON.stringify(rows.constants[name]) })
+    const bad = `regexp_matches(_read_${name}, ${quote(unfitName)})`
+    await refuseRow(engine, rows, { flag: name, wanted, bad })
+  }
 }
 
 /** SQL of the start of the interval that a row's `mark` names. */

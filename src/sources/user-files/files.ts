@@ -1,10 +1,10 @@
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { SourceMapping } from '../../catalog/sources.ts'
 import { LakeError, usage } from '../../base/errors.ts'
 import { sizeText } from '../../base/option-kinds.ts'
 import { statOf } from '../../lake/store/disk.ts'
 import { decompressionSql, proveWhole } from '../../lake/store/compressed-files.ts'
-import { type Engine, quote, quoteName } from '../../lake/store/engine.ts'
+import { type Engine, literalPath, quote, quoteName } from '../../lake/store/engine.ts'
 import { columnsOf } from '../../lake/store/parquet.ts'
 import { parseInstant } from '../../base/time.ts'
 import { exactType, type FileColumn, refuseColumn, widenSql } from './file-columns.ts'
@@ -52,8 +52,37 @@ interface Reach {
 
 const mostFiles = 10_000
 
+/** The first keyword of a query, after brackets and comments. */
+const queryStart = /^(?:\s|\(|--[^\n]*\n|\/\*(?:[^*]|\*(?!\/))*\*\/)*(?:SELECT|WITH|FROM)(?:[\s*('"]|--|\/\*)/i
+
 /** Whether a text is a query and no file. */
-export const isQuery = (text: string): boolean => /^\s*(?:SELECT|WITH|FROM|\()\s/i.test(text)
+export const isQuery = (text: string): boolean => queryStart.test(text)
+
+/**
+ * Builds the relation of a SELECT: its text in brackets on lines of their own, so that a comment at its end does not
+ * swallow a bracket. A text that parses by itself cannot end the brackets around it.
+ */
+async function relationOfSelect(engine: Engine, text: string): Promise<string> {
+  const refuse = (got: string, cause?: unknown): LakeError =>
+    usage('the SELECT', { expected: 'one SELECT', got, cause })
+  await engine.parse(text).catch((cause: unknown) => {
+    const message = cause instanceof Error ? cause.message : String(cause)
+    throw refuse(message.replace(/^.*?(?=Parser Error: )/, '').split('\n')[0] ?? '', cause)
+  })
+  const semicolon = text.lastIndexOf(';')
+  // Only comments may follow the semicolon at the end of a statement.
+  const isEnd = semicolon >= 0 && (await countStatements(engine, text.slice(semicolon))) === 0
+  for (const select of isEnd ? [text, text.slice(0, semicolon)] : [text]) {
+    const relation = `(\n${select}\n)`
+    if ((await countStatements(engine, `FROM ${relation}`)) > 0) return relation
+  }
+  throw refuse('several statements, or a statement of another kind')
+}
+
+/** Counts the statements of a text; 0 if it does not parse. */
+async function countStatements(engine: Engine, text: string): Promise<number> {
+  return await engine.parse(text).catch(() => 0)
+}
 
 /**
  * Finds the files that names, globs and folders mean, and how they and their mapping are read; nothing is read but
@@ -61,8 +90,9 @@ export const isQuery = (text: string): boolean => /^\s*(?:SELECT|WITH|FROM|\()\s
  */
 export async function givenBy(engine: Engine, names: readonly string[], reach: Reach, mapping: SourceMapping) {
   const [first = ''] = names
-  const query = isQuery(first) ? `(${first.trim().replace(/;$/, '')})` : undefined
-  if (query && names.length > 1) throw usage('import', { expected: 'one SELECT, or files', got: 'both' })
+  const isSelect = isQuery(first)
+  if (isSelect && names.length > 1) throw usage('import', { expected: 'one SELECT, or files', got: 'both' })
+  const query = isSelect ? await relationOfSelect(engine, first) : undefined
   const files = query ? [] : await filesOf(engine, names, reach)
   await refuseCut(files)
   const formats = new Map(files.map(({ path }) => [formatOf(path), path]))
@@ -94,7 +124,7 @@ async function filesOf(engine: Engine, names: readonly string[], { cwd, maxBytes
     const path = resolve(cwd, name)
     const stat = await statOf(path)
     const isFolder = stat?.isDirectory() === true
-    const sql = `SELECT file FROM glob(${quote(isFolder ? `${path}/**` : path)}) ORDER BY file`
+    const sql = `SELECT file FROM glob(${quote(await globOf(isFolder ? join(path, '**') : path))}) ORDER BY file`
     const matched = stat && !isFolder ? [path] : (await engine.rows<{ file: string }>(sql)).map(({ file }) => file)
     const readable = isFolder ? matched.filter(formatOf) : matched
     if (readable.length === 0)
@@ -116,6 +146,15 @@ async function filesOf(engine: Engine, names: readonly string[], { cwd, maxBytes
     expected: `at most ${mostFiles} files and ${sizeText(maxBytes)}`,
     next: 'name fewer, or say --max-bytes',
   })
+}
+
+/** Builds the glob of a path: the folders that exist under their names as written are no pattern. */
+async function globOf(path: string): Promise<string> {
+  const parts = path.split('/')
+  const folder = (depth: number): string => parts.slice(0, depth).join('/')
+  let depth = parts.length - 1
+  while (depth > 0 && (await statOf(folder(depth)))?.isDirectory() !== true) depth--
+  return [literalPath(folder(depth)), ...parts.slice(depth)].join('/')
 }
 
 async function standingOf(path: string): Promise<Standing> {
@@ -180,8 +219,42 @@ async function keysOf(engine: Engine, relation: string): Promise<FileColumn[]> {
   return rows.map(({ name }) => ({ name, type: 'JSON' })).toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-/** A column that is a day: `2024-02-05`, or with the name of a series before it, `UNRATE_20240205`. */
-const day = /^(?:.*_)?(\d{4})-?(\d\d)-?(\d\d)$/
+/** The name of a column that is a day: `2024-02-05`, or with the name of a series before it, `UNRATE_20240205`. */
+const dayName = /^(?:(.*)_)?(\d{4})-?(\d\d)-?(\d\d)$/
+
+/** A column with the values of a series as they were published on a day. */
+interface VintageColumn extends FileColumn {
+  /** Name of the series; '' if the column has none. */
+  readonly series: string
+  /** The day, as `2024-02-05`. */
+  readonly day: string
+}
+
+function vintageColumn(column: FileColumn): VintageColumn[] {
+  const [, series = '', year, month, day] = dayName.exec(column.name) ?? []
+  return year === undefined ? [] : [{ ...column, series, day: `${year}-${month}-${day}` }]
+}
+
+/** Refuses columns whose values would become one vintage of one series: of several series, or two of one day. */
+function refuseMerged(file: string, vintages: readonly VintageColumn[], rest: readonly FileColumn[]): void {
+  const refuse = (name: string, otherName: string, expected: string, got: string): LakeError =>
+    usage(`${file}: columns ${name} and ${otherName}`, { expected, got, next: 'choose the columns by a SELECT' })
+  const [first] = vintages
+  const stranger = vintages.find(({ series }) => series !== first?.series)
+  if (first && stranger) {
+    const got = `${first.series || 'no name'} and ${stranger.series || 'no name'}`
+    throw refuse(first.name, stranger.name, 'vintages of one series', got)
+  }
+  // If a CSV file has a name twice, the engine calls the second column by that name and a number.
+  const named = [
+    ...vintages,
+    ...rest.flatMap(({ name }) => vintageColumn({ name: name.replace(/_\d+$/, ''), type: '' })),
+  ]
+  const twins = [...Map.groupBy(named, ({ day }) => day)].find(([, columns]) => columns.length > 1)
+  if (twins === undefined) return
+  const [day, [one, other]] = twins
+  throw refuse(one?.name ?? '', other?.name ?? '', 'one column for each day', `two for ${day}`)
+}
 
 /**
  * Converts the wide form that statistics offices publish: if no column is the value, and columns are the days of
@@ -191,32 +264,33 @@ const day = /^(?:.*_)?(\d{4})-?(\d\d)-?(\d\d)$/
 function unfolded(ownFiles: OwnFiles, mapping: SourceMapping): OwnFiles & { readonly mapping: SourceMapping } {
   const { value = 'value', vintage = 'vintage', components } = mapping
   const has = (name: string): boolean => ownFiles.columns.some((column) => column.name === name)
-  const days = ownFiles.columns.filter(({ name }) => day.test(name))
-  if (days.length === 0 || ownFiles.format === 'json' || components || has(value) || has(vintage))
+  const vintages = ownFiles.columns.flatMap(vintageColumn)
+  if (vintages.length === 0 || ownFiles.format === 'json' || components || has(value) || has(vintage))
     return { ...ownFiles, mapping }
-  // The engine would choose a common type itself, in which integers are rounded.
-  const type = exactType(days.map((day) => day.type))
-  const mixed = `columns of ${[...new Set(days.map((day) => day.type))].join(' and ')}`
   const file = ownFiles.files[0]?.path ?? 'the SELECT'
+  const rest = ownFiles.columns.filter(({ name }) => !vintages.some((column) => column.name === name))
+  refuseMerged(file, vintages, rest)
+  // The engine would choose a common type itself, in which integers are rounded.
+  const type = exactType(vintages.map((column) => column.type))
+  const mixed = `columns of ${[...new Set(vintages.map((column) => column.type))].join(' and ')}`
   const unreadable =
-    days.flatMap((day) => day.unreadable ?? [])[0] ??
+    vintages.flatMap((column) => column.unreadable ?? [])[0] ??
     (type === undefined
-      ? refuseColumn(file, days[0]?.name ?? '', 'one type for all days', mixed, 'write them with one type')
+      ? refuseColumn(file, vintages[0]?.name ?? '', 'one type for all days', mixed, 'write them with one type')
       : undefined)
-  const cells = days.map((dayColumn) => {
-    const cell = type === undefined ? 'NULL' : widenSql(quoteName(dayColumn.name), dayColumn.type, type)
-    return `${cell} AS ${quote(dayColumn.name.replace(day, '$1-$2-$3'))}`
+  const cells = vintages.map((column) => {
+    const cell = type === undefined ? 'NULL' : widenSql(quoteName(column.name), column.type, type)
+    return `${cell} AS ${quote(column.day)}`
   })
   const rows = `SELECT row_number() OVER () AS own_row, * FROM ${ownFiles.relation}`
   const names = `NAME ${quoteName(vintage)} VALUE ${quoteName(value)}`
   const relation = `(UNPIVOT (${rows}) ON ${cells.join(', ')} INTO ${names})`
-  const rest = ownFiles.columns.filter((column) => !days.includes(column))
   const cell = { name: value, type: type ?? 'VARCHAR', ...(unreadable && { unreadable }) }
   const columns = [...rest, { name: vintage, type: 'VARCHAR' }, cell]
   const { load } = ownFiles
   const wide = async (names: readonly string[]): Promise<void> => {
     const named = names.filter((name) => name !== value && name !== vintage)
-    await load?.([...named, ...days.map((day) => day.name)])
+    await load?.([...named, ...vintages.map(({ name }) => name)])
   }
   const read = { ...ownFiles, relation, columns, row: 'own_row', ...(load && { load: wide }) }
   return { ...read, mapping: { ...mapping, value, vintage } }

@@ -127,14 +127,13 @@ async function imported(input: ImportInput & Source, deps: JobDeps): Promise<Imp
     const { rows, done, version } = await takeRows({ run, deps, root, catalogue, path }, async (engine) => {
       const givenFiles = await givenBy(engine, input.files, input, input.mapping)
       const mapping = mapped(input, givenFiles, notes, storedRow)
-      const read = await readRows(
-        engine,
-        givenFiles,
+      const read = await readRows(engine, {
+        given: givenFiles,
         mapping,
-        storedWeekStart(run.ledger),
-        storedRow?.intervals,
-        catalogue.sessions,
-      )
+        weekStart: storedWeekStart(run.ledger),
+        storedIntervals: storedRow?.intervals,
+        sessions: catalogue.sessions,
+      })
       await run.begin({ files: givenFiles.files.map((file) => file.path), rows: read.rows, series: path }, () => ({}))
       return { rows: read, row: keptOf(mapping, read.interval, input, storedRow) }
     })

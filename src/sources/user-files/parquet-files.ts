@@ -1,5 +1,5 @@
 import { columnsOf, type Columns } from '../../lake/store/parquet.ts'
-import { type Engine, quote, quoteList, quoteName } from '../../lake/store/engine.ts'
+import { type Engine, literalPath, quote, quoteList, quoteName } from '../../lake/store/engine.ts'
 import type { LakeError } from '../../base/errors.ts'
 import { exactType, type FileColumn, refuseColumn, widenSql } from './file-columns.ts'
 
@@ -78,7 +78,7 @@ function unite(name: string, alike: readonly AlikeFiles[]): FileColumn {
 
 /** Formats paths for DuckDB, with the characters of globs escaped. */
 export function literalPaths(paths: readonly string[]): string {
-  return quoteList(paths.map((path) => path.replaceAll(/[*?[]/g, (sign) => `[${sign}]`)))
+  return quoteList(paths.map(literalPath))
 }
 
 /** Groups files by their schemas. */

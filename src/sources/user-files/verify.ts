@@ -122,14 +122,13 @@ async function compared(
   try {
     const { rows, done } = await takeRows({ run, deps, root, catalogue, path: metric }, async (engine) => {
       const givenFiles = await givenBy(engine, [file], { cwd, maxBytes: Number.POSITIVE_INFINITY }, row.mapping)
-      const rows = await readRows(
-        engine,
-        givenFiles,
-        givenFiles.mapping,
-        storedWeekStart(run.ledger),
-        row.intervals,
-        catalogue.sessions,
-      )
+      const rows = await readRows(engine, {
+        given: givenFiles,
+        mapping: givenFiles.mapping,
+        weekStart: storedWeekStart(run.ledger),
+        storedIntervals: row.intervals,
+        sessions: catalogue.sessions,
+      })
       return { rows, row }
     })
     const { violations = 0, added = 0 } = done ?? {}

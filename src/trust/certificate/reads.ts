@@ -2,9 +2,8 @@ import type { StoredFile } from '../../lake/ledger/index-queries.ts'
 import { listName } from '../../lake/ledger/live-lists.ts'
 import { sharesOf } from '../../sources/points/files.ts'
 import { nodesOf } from '../../query/parse-tree.ts'
-import { type Engine, quote } from '../../lake/store/engine.ts'
+import { type Engine, quote, plainPath } from '../../lake/store/engine.ts'
 import { ownFolders } from '../../lake/store/layout.ts'
-import { plainPath } from '../../query/views/read-points.ts'
 
 /** The data that a query reads according to its bound and optimized plan. It never lists less than the query reads. */
 export interface QueryReads {

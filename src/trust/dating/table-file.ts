@@ -1,9 +1,8 @@
 import { usage } from '../../base/errors.ts'
 import { decompressionSql, proveWhole } from '../../lake/store/compressed-files.ts'
-import { Engine, quote, quoteName } from '../../lake/store/engine.ts'
+import { Engine, quote, quoteName, literalPath } from '../../lake/store/engine.ts'
 import { columnsOf } from '../../lake/store/parquet.ts'
 import { utcSql } from '../../query/views/template.ts'
-import { literalPath } from '../../query/views/read-points.ts'
 import type { CellValue } from './value-matcher.ts'
 
 /** Column of the file of a table. */

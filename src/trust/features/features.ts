@@ -394,7 +394,11 @@ async function commitValues(job: Job, knownFeature: KnownFeature, session: Engin
     const relation = 'feature_rows'
     await carry(session, `FROM ${table} ORDER BY ALL`, engine, relation)
     const givenFiles = { format: 'table', relation, files: [], columns: await columnsOf(engine, relation) } as const
-    return { rows: await readRows(engine, givenFiles, mapping, due.weekStart), row, renewed: true }
+    return {
+      rows: await readRows(engine, { given: givenFiles, mapping, weekStart: due.weekStart }),
+      row,
+      renewed: true,
+    }
   })
   // After a loss of files the values were recomputed.
   if (done && done.violations > 0)
