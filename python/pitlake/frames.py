@@ -118,6 +118,18 @@ def _in_utc(frame: Any, name: str, where: str) -> Any:
     return frame if zoned == {False} else frame.assign(**{name: pandas.to_datetime(own, utc=True)})
 
 
+def refuse_mixed_dates(frame: Any) -> None:
+    """Refuses a column with dates and times: DuckDB reads such a date as its midnight, not as the whole day."""
+    if kind_of(frame) != "pandas":
+        return
+    for name, column in frame.items():
+        if column.dtype != object:
+            continue
+        kinds = {isinstance(value, datetime.datetime) for value in column.dropna() if isinstance(value, datetime.date)}
+        if len(kinds) > 1:
+            raise refusal(f"column {name}", "dates alone, or times alone", "both", "give each date a time, such as the end of its day")
+
+
 _FURTHEST = 1 << 62
 """Microseconds from 1970 up to which an instant is surely one: the engine has an infinity at the very end."""
 

@@ -24,7 +24,7 @@ from .doubts import Noticed, Question, near, of_join, of_metric
 from .errors import LakeError, refusal, told, warn
 from .fence import refuse_hidden
 from .folder import Pin, lag_of_mirror, lag_of_views, made_here, refuse_changed
-from .frames import LentFrames, arrow_decisions, frame_of_decisions
+from .frames import LentFrames, arrow_decisions, frame_of_decisions, refuse_mixed_dates
 from .queries import (AGGREGATES, FIELDS, INSTANT, KEY, MEMBER, PRICE, PRICED, Decided, Options, Standards, cells_of, check_choice, check_names, check_switch, check_text,
                       decisions_sql, join_sql, members_sql, named_metrics, panel_sql, points_sql, registry_columns, span_sql,
                       step_sql, unsorted_join_sql, unsorted_panel_sql, utc_at, with_registry_sql, wrong)
@@ -1033,7 +1033,9 @@ def _write_frame(frame: Any, file: str) -> None:
     """Writes a frame of pandas, polars or pyarrow as Parquet, with its named index."""
     with duckdb.connect() as own:
         own.execute("SET TimeZone = 'UTC'")
-        own.register("frame", frame.reset_index() if hasattr(frame, "reset_index") and any(frame.index.names) else frame)
+        columns = frame.reset_index() if hasattr(frame, "reset_index") and any(frame.index.names) else frame
+        refuse_mixed_dates(columns)
+        own.register("frame", columns)
         own.execute(f"COPY (FROM frame) TO {_literal(file)} (FORMAT parquet)")
 
 

@@ -232,3 +232,11 @@ def test_internal_errors(kind, words, said):
         with told(lambda word: []):
             raise kind(words)
     assert refused(ask) == f"SQL: expected {said}"
+
+
+def test_a_column_of_dates_and_times_is_not_imported(own):
+    known = [dt.date(2024, 3, 4), dt.datetime(2024, 3, 5, 8)]
+    frame = pd.DataFrame({"asset": "BTC", "t": ["2024-03-01", "2024-03-02"], "value": 1.0, "known": pd.Series(known, dtype=object)})
+    with pitlake.open(own) as lake:
+        message = refused(lambda: lake.import_frame(frame, "mixed", available_at="known"))
+    assert message.startswith("column known: expected dates alone, or times alone, got both")
