@@ -1,6 +1,7 @@
 import { usage } from '../../base/errors.ts'
 import { carry } from '../../query/row-comparison.ts'
-import { Engine, isSameName, lowerName, quote, quoteName } from '../../lake/store/engine.ts'
+import { statOf } from '../../lake/store/disk.ts'
+import { Engine, isSameName, literalPath, lowerName, quote, quoteName } from '../../lake/store/engine.ts'
 import { type Columns, columnsOf } from '../../lake/store/parquet.ts'
 import { decidedSql } from './world.ts'
 import { clockWords } from '../../query/views/compile.ts'
@@ -20,7 +21,9 @@ export type OwnFile = readonly [name: string, file: string]
 export async function bringUserFiles(session: Engine, files: readonly OwnFile[]): Promise<void> {
   for (const [name, file] of files) {
     using reader = await Engine.open(':memory:', { threads: 1 })
-    await carry(reader, `FROM ${quote(file)}`, session, ownTable(name))
+    // A file that exists is no pattern, whatever signs its name has.
+    const path = (await statOf(file))?.isFile() === true ? literalPath(file) : file
+    await carry(reader, `FROM ${quote(path)}`, session, ownTable(name))
     await cutUserRows(session, name)
   }
 }
