@@ -18,6 +18,7 @@ from pathlib import Path
 import duckdb
 
 from .errors import refusal
+from .text import literal_path
 
 MOST_READ = 500_000_000
 """So much is read on opening of files that nobody proved where they stand: a second's work."""
@@ -163,15 +164,10 @@ def _renamed(script: str, built: str, folder: str) -> str:
     """Moves the paths in a script to another folder: a file's path is a pattern, that of the folder is none."""
     for quotes in ("'", "''"):
         # Within a text that is SQL each quote stands twice.
-        old, new, files = (path.replace("'", quotes * 2) for path in (built, folder, _literal(folder)))
-        told = "|".join(map(re.escape, {old, _literal(old)}))
+        old, new, files = (path.replace("'", quotes * 2) for path in (built, folder, literal_path(folder)))
+        told = "|".join(map(re.escape, {old, literal_path(old)}))
         script = re.sub(f"(?<!'){quotes}(?:{told})(?=(['/]))", lambda found: quotes + (new if found[1] == "'" else files), script)
     return script
-
-
-def _literal(path: str) -> str:
-    """Escapes in a path what DuckDB would take for a pattern."""
-    return re.sub(r"[*?[]", r"[\g<0>]", path)
 
 
 class Pin:

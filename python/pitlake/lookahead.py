@@ -20,7 +20,7 @@ from .errors import LakeError, LakeWarning, refusal
 from .fence import refuse_files
 from .lake import Lake, Seat, open as open_lake
 from .program import command
-from .text import column_named, quote, quote_name, utc_sql
+from .text import column_named, literal_path, quote, quote_name, utc_sql
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class _World(Seat):
 
     def _bring(self, own: duckdb.DuckDBPyConnection, name: str, file: str) -> None:
         """Makes a view of the known rows of a file in this world; without a clock those until its decisions end."""
-        source = quote(file)
+        source = quote(literal_path(file) if Path(file).is_file() else file)
         columns = [column for column, *_ in own.execute(f"DESCRIBE FROM {source}").fetchall()]
         clock, end = column_named("available_at", columns), self.variables.get("as_of")
         known = ""

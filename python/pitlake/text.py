@@ -28,6 +28,11 @@ def quote(text: object) -> str:
     return "'" + str(text).replace("'", "''") + "'"
 
 
+def literal_path(path: str) -> str:
+    """Escapes in a path what DuckDB would take for a pattern."""
+    return re.sub(r"[*?[]", r"[\g<0>]", path)
+
+
 def quote_name(name: object) -> str:
     """Formats an SQL identifier."""
     return '"' + str(name).replace('"', '""') + '"'

@@ -8,6 +8,8 @@ test('a query over imported user data is proved; values before their availabilit
     const file = desk.put('p.csv', `asset,t,value\n${days.map((t, n) => `BTC,${t},${n}`).join('\n')}\n`)
     await desk.take([file, '--as', 'p', '--interval', '24h'])
     const decisions = desk.put('d[1].csv', `asset,ts\n${days.map((t) => `BTC,${t}T07:00:00Z`).join('\n')}\n`)
+    // The name is no pattern of this one.
+    desk.put('d1.csv', 'nothing\n')
     const scores = days.map((t, n) => `BTC,${t},${t}T06:00:00Z,${n % 7}`)
     const signal = desk.put('s.csv', `asset,day,available_at,score\n${scores.join('\n')}\n`)
     const own = [`d=${decisions}`, `s=${signal}`, `o=${signal}`].flatMap((one) => ['--own', one])
