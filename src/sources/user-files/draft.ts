@@ -49,6 +49,8 @@ interface Given {
 /** The part of the rows that belongs to one series, and to one export if there are several. */
 interface Portion extends Readonly<Record<Word, string | null>> {
   readonly day: Instant | null
+  /** The dimension whose name looks like a different one; null for none. */
+  readonly unfit: Word | null
   readonly points: number
   /** Number of values that are -0.0. */
   readonly zeros: number
@@ -130,34 +132,32 @@ async function portionsOf(engine: Engine, rows: ImportedRows): Promise<Portion[]
     const constant = name === 'day' ? undefined : constants[name]
     return `${constant === undefined ? 'NULL' : quote(constant)} AS ${name}`
   })
+  const unfit = keys.flatMap((key) => (key === 'day' ? [] : [`WHEN ${isUnfitSql(key)} THEN ${quote(key)}`]))
   const group = keys.length === 0 ? '' : ` GROUP BY ${keys.join(', ')} ORDER BY ${keys.includes('day') ? 'day' : '1'}`
   const portions = await rowsAsNumbers<Portion>(
     engine,
-    `SELECT ${columnList.join(', ')}, count(*) AS points, min(${start}) AS first, max(${start}) AS last,
+    `SELECT ${columnList.join(', ')}, ${unfit.length === 0 ? 'NULL' : `CASE ${unfit.join(' ')} END`} AS unfit,
+      count(*) AS points, min(${start}) AS first, max(${start}) AS last,
       ${columns.has('v') ? 'count(*) FILTER (WHERE v = 0 AND signbit(v))' : '0'} AS zeros FROM user_rows${group}`,
   )
   await refuseNames(engine, rows, portions)
   return portions.filter(({ points }) => points > 0)
 }
 
-/**
- * Pattern of names that look like a different one: control signs, or blanks at an end. JavaScript and the engine must
- * match the same texts, so it is made of classes of Unicode alone; `\s` of the engine is ASCII.
- */
+/** Pattern of names that look like a different one: control signs, or blanks at an end. */
 const unfitName = String.raw`\p{Cc}|^[\p{Z}${'\ufeff'}]|[\p{Z}${'\ufeff'}]$`
-const unfitNames = new RegExp(unfitName, 'u')
 
-/** Refuses names that look like a different one, with the first row that has one. */
+/** SQL condition that a name looks like a different one; not JavaScript's, to which texts come without a leading BOM. */
+const isUnfitSql = (name: string): string => `regexp_matches(CAST(${name} AS VARCHAR), ${quote(unfitName)})`
+
+/** Refuses names that look like a different one, in the mapping or in a row. */
 async function refuseNames(engine: Engine, rows: ImportedRows, portions: readonly Portion[]): Promise<void> {
   const wanted = 'a name without control signs, or spaces around it'
-  for (const name of mappedWords) {
-    const unfit = portions.flatMap((portion) => portion[name] ?? []).find((text) => unfitNames.test(text))
-    if (unfit === undefined) continue
-    if (rows.constants[name] !== undefined)
-      throw usage(`--${name}`, { expected: wanted, got: JSON.stringify(rows.constants[name]) })
-    const bad = `regexp_matches(_read_${name}, ${quote(unfitName)})`
-    await refuseRow(engine, rows, { flag: name, wanted, bad })
-  }
+  for (const [name, constant] of Object.entries(rows.constants))
+    if (new RegExp(unfitName, 'u').test(constant))
+      throw usage(`--${name}`, { expected: wanted, got: JSON.stringify(constant) })
+  const unfit = portions.find((portion) => portion.unfit !== null)?.unfit
+  if (unfit) await refuseRow(engine, rows, { flag: unfit, wanted, bad: isUnfitSql(`_read_${unfit}`) })
 }
 
 /** SQL of the start of the interval that a row's `mark` names. */
