@@ -2,22 +2,33 @@ import { z } from 'zod'
 import { day, type Instant, parseInstant } from '../base/time.ts'
 import { minus, type Window } from '../base/windows.ts'
 
-/** First and last year whose sessions are listed. */
-export const sessionYears = { first: 2000, last: 2030 } as const
+/** First and last year. */
+interface Years {
+  readonly first: number
+  readonly last: number
+}
+
+/** First and last year whose sessions a catalogue may list; the built-in catalogue lists all of them. */
+export const sessionYears: Years = { first: 2000, last: 2030 }
 
 /** Code of an exchange: its market identifier code, as ISO 10383 assigns it. */
 const code = z.string().regex(/^X[A-Z0-9]{3}$/, 'a market identifier code such as XNYS')
 const date = z.string().regex(/^\d{4}-\d\d-\d\d$/, 'a date such as 2024-12-25')
 const time = z.string().regex(/^\d\d:\d\d$/, 'a time such as "09:30"')
-const year = z.string().regex(/^20[0-3]\d$/, 'a year from 2000 to 2030')
-/** Days of a year, by space. */
-const days = z.string().regex(/^\d\d-\d\d(?: \d\d-\d\d)*$/, 'days such as 01-01 12-25')
+const year = z
+  .string()
+  .refine(
+    (text) => Number(text) >= sessionYears.first && Number(text) <= sessionYears.last && /^\d+$/.test(text),
+    `a year from ${sessionYears.first} to ${sessionYears.last}`,
+  )
+/** Days of a year, by space; empty if there is none. */
+const days = z.string().regex(/^(?:\d\d-\d\d(?: \d\d-\d\d)*)?$/, 'days such as 01-01 12-25')
 const timedDays = z
   .string()
   .regex(/^\d\d-\d\d@\d\d:\d\d(?: \d\d-\d\d@\d\d:\d\d)*$/, 'days with a time such as 12-24@13:00')
 const announced = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\dZ$/, 'a time such as 2012-10-29T04:00Z')
 
-const listedRow = z.strictObject({
+const listedKeys = z.strictObject({
   name: z.string().min(1),
   zone: z.string().min(1),
   hours: z.array(z.strictObject({ since: date, open: time, close: time })).min(1),
@@ -25,6 +36,29 @@ const listedRow = z.strictObject({
   early: z.record(year, timedDays).default({}),
   unscheduled: z.record(date, announced).default({}),
 })
+
+/** Returns the first and last year that a row lists. */
+function listedYears(closed: Readonly<Record<string, string>>): Years {
+  const years = Object.keys(closed).map(Number)
+  return { first: Math.min(...years), last: Math.max(...years) }
+}
+
+/** Reports years without an entry, because each weekday without an entry would count as a session. */
+function reportUnlisted(row: z.infer<typeof listedKeys>, { addIssue }: Pick<z.core.$RefinementCtx, 'addIssue'>): void {
+  const { hours, closed, early, unscheduled } = row
+  const wrong = (path: string[], message: string): void => addIssue({ code: 'custom', message, path })
+  const isListed = (key: string): boolean => closed[key.slice(0, 4)] !== undefined
+  if (Object.keys(closed).length === 0) return wrong(['closed'], 'at least one year')
+  const { first, last } = listedYears(closed)
+  for (let one = first; one <= last; one++)
+    if (!isListed(String(one))) wrong(['closed', String(one)], `the holidays of ${one}, or "" if it has none`)
+  for (const key of Object.keys(early)) if (!isListed(key)) wrong(['early', key], 'a year that `closed` lists')
+  for (const key of Object.keys(unscheduled))
+    if (!isListed(key)) wrong(['unscheduled', key], 'a day of a year that `closed` lists')
+  if (hours.every(({ since }) => since > `${first}-01-01`)) wrong(['hours'], `hours from ${first}-01-01 on`)
+}
+
+const listedRow = listedKeys.superRefine(reportUnlisted)
 
 /** The sessions of exchanges, as a catalogue lists them. */
 export const sessionRows = z.record(
@@ -50,6 +84,8 @@ export interface TradingCalendar {
   readonly code: string
   /** IANA name of the zone of its times. */
   readonly zone: string
+  /** First and last year whose sessions are listed. */
+  readonly years: Years
   readonly hours: readonly RegularHours[]
   /** Holidays on weekdays, as dates in ISO form. */
   readonly closed: ReadonlySet<string>
@@ -72,11 +108,12 @@ export function tradingCalendars(rows: TradingRows): Map<string, TradingCalendar
       return same && { ...same, code: name }
     }
     const dated = (byYear: Readonly<Record<string, string>>): readonly string[] =>
-      Object.entries(byYear).flatMap(([of, text]) => text.split(' ').map((one) => `${of}-${one}`))
+      Object.entries(byYear).flatMap(([of, text]) => (text === '' ? [] : text.split(' ').map((one) => `${of}-${one}`)))
     const early = dated(row.early).map((one): [string, string] => [one.slice(0, 10), one.slice(11)])
     return {
       code: name,
       zone: row.zone,
+      years: listedYears(row.closed),
       hours: row.hours.toSorted((a, b) => (a.since < b.since ? -1 : 1)),
       closed: new Set(dated(row.closed)),
       early: new Map(early),
@@ -125,11 +162,11 @@ const closes = new WeakMap<TradingCalendar, readonly SessionClose[]>()
 export function sessionCloses(calendar: TradingCalendar): readonly SessionClose[] {
   const computed = closes.get(calendar)
   if (computed !== undefined) return computed
-  const { zone, hours, early } = calendar
+  const { zone, years, hours, early } = calendar
   const found: SessionClose[] = []
   const ahead = hoursAhead(zone)
-  const first = Date.UTC(sessionYears.first, 0, 1) / 1000
-  const end = Date.UTC(sessionYears.last + 1, 0, 1) / 1000
+  const first = Date.UTC(years.first, 0, 1) / 1000
+  const end = Date.UTC(years.last + 1, 0, 1) / 1000
   for (let at = first; at < end; at += day) {
     if (!isSession(calendar, at)) continue
     const date = dateOf(at)

@@ -241,6 +241,37 @@ test.each([
   expect(problems(`resources:\n${rows}`)[0]).toContain(words)
 })
 
+const exchange = (closed: string, more = '') =>
+  `sessions:\n  XTSE:\n    name: a\n    zone: UTC\n    closed: ${closed}\n    hours: [{ since: 2024-01-01, open: "09:30", close: "16:00" }]\n${more}`
+
+test.each([
+  [
+    exchange('{ 2024: 01-01, 2026: 01-01 }'),
+    'x.yaml:5: sessions.XTSE.closed.2025: expected the holidays of 2025, or "" if it has none, got nothing',
+  ],
+  [exchange('{}'), 'x.yaml:5: sessions.XTSE.closed: expected at least one year'],
+  [exchange('{ 2031: 01-01 }'), 'expected a year from 2000 to 2030'],
+  [exchange('{ 2023: 01-02 }'), 'x.yaml:6: sessions.XTSE.hours: expected hours from 2023-01-01 on'],
+  [
+    exchange('{ 2024: 01-01 }', '    early: { 2025: 12-24@13:00 }\n'),
+    'x.yaml:7: sessions.XTSE.early.2025: expected a year that `closed` lists',
+  ],
+  [
+    exchange('{ 2024: 01-01 }', '    unscheduled: { 2025-03-10: 2025-03-09T18:00Z }\n'),
+    'x.yaml:7: sessions.XTSE.unscheduled.2025-03-10: expected a day of a year that `closed` lists',
+  ],
+])('an exchange with years that it does not list is refused where it stands: %j', (text, words) => {
+  expect(problems(text)[0]).toContain(words)
+})
+
+test('a year of an exchange may have no holiday', () => {
+  const { sessions } = parsed(exchange('{ 2024: 01-01 12-25, 2025: "" }'))
+  expect(sessions.get('XTSE')).toMatchObject({
+    years: { first: 2024, last: 2025 },
+    closed: new Set(['2024-01-01', '2024-12-25']),
+  })
+})
+
 test('a value set that two files name is refused, with both places', () => {
   const files = ['x', 'y'].map((name) => ({ name: `${name}.yaml`, text: 'currencies: { CUR: [usd] }' }))
   expect(() => parseCatalogue([{ name: 'wire.yaml', text: wire }, ...files])).toThrow(

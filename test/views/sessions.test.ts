@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { openLake } from '../../src/index.ts'
@@ -8,18 +9,39 @@ import { scratch } from '../helpers/scratch.ts'
 import { makeLake } from '../helpers/lakes/make-lake.ts'
 import { makeViews } from '../helpers/views.ts'
 
-const root = join(scratch('sessions'), 'lake')
+const folder = scratch('sessions')
+const root = join(folder, 'lake')
+/** A lake whose catalogue has further exchanges. */
+const ownRoot = join(folder, 'own')
 const supply = 'supply/current_pit'
+
+/** The example of the page on joins, and an exchange whose day begins before that of UTC. */
+const page = readFileSync(new URL('../../docs/reference/joins.md', import.meta.url), 'utf8')
+const example = /```yaml\n# my-sessions\.yaml\n([\s\S]*?)```/.exec(page)?.[1] ?? ''
+const ownExchanges = `${example}  XASX:
+    name: Sydney
+    zone: Australia/Sydney
+    hours: [{ since: 2025-01-01, open: "10:00", close: "16:00" }]
+    closed: { 2025: "", 2026: 12-25 }
+`
+
 beforeAll(async () => {
   const series = { metric: supply, interval: '24h', currency: 'native', asset: 'BTC' } as const
   const points = [{ ...series, t: '2024-07-02', available_at: '2024-07-03T00:10:00Z', v: 2 }]
-  await makeLake(root, [{ at: '2024-08-01T00:00:00Z', points }])
+  for (const one of [root, ownRoot]) await makeLake(one, [{ at: '2024-08-01T00:00:00Z', points }])
   await makeViews(root)
+  const catalogue = loadCatalogue([], undefined, [{ name: 'my-sessions.yaml', text: ownExchanges }])
+  await makeViews(ownRoot, { catalogue })
 })
 
 /** Sessions as texts: date, opening, close, and whether it is early. */
-async function sessionsOf(exchange: string, since: string, until: string, asOf?: string): Promise<string[]> {
-  using lake = await openQuery(root, asOf === undefined ? {} : { asOf })
+async function sessionsOf(
+  exchange: string,
+  since: string,
+  until: string,
+  { asOf, lakeFolder = root }: { readonly asOf?: string; readonly lakeFolder?: string } = {},
+): Promise<string[]> {
+  using lake = await openQuery(lakeFolder, asOf === undefined ? {} : { asOf })
   const rows = await lake.rows<{ line: string }>(
     `SELECT concat_ws(' ', session, strftime(timezone('UTC', opens_at), '%H:%M'), strftime(timezone('UTC', closes_at), '%H:%M'),
        CASE WHEN early THEN 'early' END) AS line FROM sessions('${since}', '${until}', '${exchange}')`,
@@ -55,9 +77,9 @@ test('a session that was cancelled is there until its cancellation was announced
   const around = ['XNYS', '2012-10-29', '2012-11-01'] as const
   const [monday, tuesday, wednesday] = ['2012-10-29', '2012-10-30', '2012-10-31'].map((day) => `${day} 13:30 20:00`)
   expect(await sessionsOf(...around)).toEqual([wednesday])
-  expect(await sessionsOf(...around, '2012-10-29T03:59:59Z')).toEqual([monday, tuesday, wednesday])
-  expect(await sessionsOf(...around, '2012-10-29T04:00:00Z')).toEqual([tuesday, wednesday])
-  expect(await sessionsOf(...around, '2012-10-29T18:00:00Z')).toEqual([wednesday])
+  expect(await sessionsOf(...around, { asOf: '2012-10-29T03:59:59Z' })).toEqual([monday, tuesday, wednesday])
+  expect(await sessionsOf(...around, { asOf: '2012-10-29T04:00:00Z' })).toEqual([tuesday, wednesday])
+  expect(await sessionsOf(...around, { asOf: '2012-10-29T18:00:00Z' })).toEqual([wednesday])
 })
 
 test('no row of a calendar depends on a cancellation that was announced after its own time', async () => {
@@ -127,4 +149,29 @@ test('an unknown exchange and years without a calendar are refused', async () =>
   await expect(lake.rows(`FROM calendar('1999-12-01', '2024-02-01', 'XNYS')`)).rejects.toThrow(
     /expected times from 2000-01-01T00:00:00Z to 2031-01-01T00:00:00Z, got 1999-12-01T00:00:00Z/,
   )
+})
+
+test('an exchange of a user catalogue has the sessions that it lists', async () => {
+  const own = { lakeFolder: ownRoot }
+  expect(await sessionsOf('XTSE', '2026-12-23', '2026-12-30', own)).toEqual([
+    '2026-12-23 14:30 21:00',
+    '2026-12-24 14:30 18:00 early',
+    '2026-12-29 14:30 21:00',
+  ])
+  expect(await sessionsOf('XCHI', '2024-07-03', '2024-07-06', own)).toEqual(
+    await sessionsOf('XNYS', '2024-07-03', '2024-07-06'),
+  )
+  expect(await sessionsOf('XASX', '2025-12-24', '2025-12-27', own)).toHaveLength(3)
+})
+
+test('years that an exchange of a user catalogue does not list have no sessions and are refused', async () => {
+  using lake = await openQuery(ownRoot, {})
+  for (const range of [`'2025-12-30', '2026-01-05'`, `'2026-12-30', '2027-01-05'`])
+    await expect(lake.rows(`FROM sessions(${range}, 'XTSE')`), range).rejects.toThrow(
+      /expected times from 2026-01-01T00:00:00Z to 2027-01-01T00:00:00Z, got 202/,
+    )
+  // In Sydney 1 January begins while UTC has 31 December.
+  expect(await lake.rows(`FROM calendar('2026-12-30', '2027-01-01', 'XASX:open')`)).toEqual([
+    { ts: '2026-12-30T23:00:00.000000Z' },
+  ])
 })

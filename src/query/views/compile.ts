@@ -1,6 +1,5 @@
 import { relative } from 'node:path'
 import { type Catalogue, imported as importedSource, isOwn } from '../../catalog/catalogue.ts'
-import { sessionYears } from '../../catalog/sessions.ts'
 import type { Weekday } from '../../base/time.ts'
 import { quote, quoteName, literalPath } from '../../lake/store/engine.ts'
 import type { StoredFile } from '../../lake/ledger/index-queries.ts'
@@ -15,7 +14,7 @@ import { clockedPoints, type EarlyPart, earlyParts } from './part-clocks.ts'
 import { tableOf, datedPoints, emptySql, filesSql, ledgerSql, readPoints } from './relations.ts'
 import { vintageNotes, lastVintagesIn } from './points-vintages.ts'
 import { identityWords } from './joins-identity.ts'
-import { sessionsSql } from './sessions-sql.ts'
+import { sessionsSql, yearStartSql } from './sessions-sql.ts'
 import { joinPlaceholders } from './joins.ts'
 import { exportedTables, type ExportTable } from './ledger-tables.ts'
 import {
@@ -216,8 +215,8 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     },
     sessions: (asked) => sessionsSql(catalogue.sessions.values(), asked),
     session_codes: () => quote([...catalogue.sessions.keys()].toSorted().join(', ')),
-    session_first: () => `make_timestamptz(${Date.UTC(sessionYears.first, 0, 1)}000)`,
-    session_end: () => `make_timestamptz(${Date.UTC(sessionYears.last + 1, 0, 1)}000)`,
+    session_first: () => yearStartSql(catalogue.sessions.values(), ({ first }) => first),
+    session_end: () => yearStartSql(catalogue.sessions.values(), ({ last }) => last + 1),
     ledger: (name) => {
       onRead(name)
       return exportedSql(sources, name, tables.get(name) ?? [])

@@ -24,6 +24,15 @@ export function sessionsSql(calendars: Iterable<TradingCalendar>, asked: Sql): S
 )`
 }
 
+/** Builds the start of a year of the exchange that the column `code` names, UTC; NULL if it is unknown. */
+export function yearStartSql(
+  calendars: Iterable<TradingCalendar>,
+  yearOf: (years: TradingCalendar['years']) => number,
+): Sql {
+  const starts = [...calendars].map(({ code, years }) => `${quote(code)}: ${Date.UTC(yearOf(years), 0, 1)}000`)
+  return `make_timestamptz(MAP {${starts.join(', ')}}[code])`
+}
+
 /** Calendars as rows: code, zone, regular (hours), closed (dates), early and unscheduled (maps by date). */
 function calendarsSql(calendars: Iterable<TradingCalendar>): Sql {
   const map = (of: ReadonlyMap<string, string>): Sql => `map(${list([...of.keys()])}, ${list([...of.values()])})`

@@ -13,7 +13,7 @@ import {
   type Weekday,
 } from '../../base/time.ts'
 import { hint } from '../../base/suggestion.ts'
-import { sessionCloses, sessionYears, type TradingCalendar } from '../../catalog/sessions.ts'
+import { sessionCloses, type TradingCalendar } from '../../catalog/sessions.ts'
 import type { SourceMapping } from '../../catalog/sources.ts'
 import { rowsAsNumbers, statement as ofPoints } from '../points/sql.ts'
 import { type ColumnReading, isBareDateSql } from './columns.ts'
@@ -254,7 +254,7 @@ async function refuseOffSessions(
     `SELECT EXISTS (FROM user_rows WHERE ${off('user_rows.mark')}) AS off`,
   )
   if (found?.off !== true) return
-  const { first, last } = sessionYears
+  const { first, last } = calendar.years
   const wanted = `a session of ${code}, of the years ${first} to ${last}; a SELECT can leave the row out`
   await refuseRow(engine, plan, { flag: 't', wanted, bad: off('_read_mark') })
 }
