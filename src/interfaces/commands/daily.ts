@@ -60,7 +60,7 @@ and 60 requests to the registry each day.
 
 If steps end with different exit codes, daily ends with the first of 4, 3, 1, 2, 6, 5, 7.
 
-Example: 15 6 * * *  cd /srv/research && pitlake daily`,
+Example: 15 6 * * *  cd /srv/research && node_modules/.bin/pitlake daily`,
   run: async (typed, tell) => {
     const { dryRun: dry, json } = typed.options
     const call = await readContext(typed)
