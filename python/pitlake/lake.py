@@ -952,8 +952,8 @@ def open(path: str | Path | None = None, *, as_of: Moment | None = None, observe
          threads: int | None = None, memory: str | None = None, progress: bool | None = None) -> Lake:
     """Opens the lake in a folder for reading.
 
-    You can open a lake that was moved or copied. Each call of `open` then rebuilds its views, which takes almost a second. Run
-    `pitlake views` once to avoid that.
+    You can open a lake that was moved or copied. Each call of `open` then makes temporary views for the new place, which takes
+    almost a second. The views in the folder stay as they are. Run `pitlake views` once to rebuild them.
 
     Args:
         path: Folder of the lake. Default: `PITLAKE_DATA`, else `data`.

@@ -7,6 +7,7 @@ import { anchorOf } from '../../scripts/anchors.ts'
 import { commandPages, commandPagesFile } from '../../scripts/command-pages.ts'
 import { pageNow, pagesWithSessions } from '../../scripts/readme.ts'
 import { configSchema } from '../../src/catalog/config.ts'
+import { commandTable } from '../../src/interfaces/commands/table.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const pages = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.md'], { cwd: root, encoding: 'utf8' })
@@ -89,6 +90,24 @@ test('the index of the pages leads to each of them', () => {
 test('the configuration page names every key', () => {
   const text = readFileSync(resolve(root, 'docs/reference/configuration.md'), 'utf8')
   for (const key of Object.keys(configSchema.shape)) expect.soft(text, key).toContain(`\`${key}\``)
+})
+
+test('the table of exit codes by command is what the commands declare', async () => {
+  const [, table = ''] = read('docs/reference/exit-codes.md').split('## Codes by command')
+  const rows = [...table.matchAll(/^\| (`.*`) \|(.*)\|$/gm)].flatMap(([, names = '', cells = '']) => {
+    const codes = cells.split('|').flatMap((cell, n) => (cell.trim() === 'x' ? [n + 3] : []))
+    return [...names.matchAll(/`(.+?)`/g)].map(([, name]) => [name, codes])
+  })
+  const declared = commandTable.map(async ({ name, load }) => [name, (await load()).exits])
+  expect(Object.fromEntries(rows)).toEqual(Object.fromEntries(await Promise.all(declared)))
+})
+
+test('each line of a crontab names the path of the program, because cron does not search for it', () => {
+  const lines = pages
+    .flatMap((page) => [...read(page).matchAll(/^(?:Example: )?[\d*/]+ [\d*]+ \* \* \* .*$/gm)])
+    .map(([line]) => line)
+  expect(lines.length).toBeGreaterThan(4)
+  expect(lines.filter((line) => !line.includes('&& node_modules/.bin/pitlake '))).toEqual([])
 })
 
 test.each(pagesWithSessions)('the session of %s is what its commands say', async (name) => {
