@@ -139,13 +139,26 @@ export function describeIssues(
       return issue.keys.map((key) => unknownKey(yaml, [...path, key], keysAt(schema, path)))
     }
     if (issue.code === 'invalid_union' && issue.errors.length > 0) {
-      const nearest = issue.errors.toSorted((a, b) => a.length - b.length)[0] ?? []
-      const expected = [...new Set(issue.errors.flat().map(expectation))].join(' or ')
-      const inner = [...path, ...(nearest[0]?.path.filter((key) => typeof key !== 'symbol') ?? [])]
-      return [complaint(yaml, inner, expected, issue.errors.flat().every(isQuotable))]
+      const nearest = nearestOptions(issue.errors)
+      const [first = []] = nearest
+      if (nearest.length === 1) {
+        const inside = first.map((one) => ({ ...one, path: [...issue.path, ...one.path] }))
+        return describeIssues(yaml, inside, schema)
+      }
+      const expected = [...new Set(nearest.flat().map(expectation))].join(' or ')
+      const inner = [...path, ...(first[0]?.path.filter((key) => typeof key !== 'symbol') ?? [])]
+      return [complaint(yaml, inner, expected, nearest.flat().every(isQuotable))]
     }
     return [complaint(yaml, path, expectation(issue), isQuotable(issue))]
   })
+}
+
+/** Returns the options of a union that a value meets best: those with the fewest issues, each unknown key counted. */
+function nearestOptions(options: readonly (readonly z.core.$ZodIssue[])[]): (readonly z.core.$ZodIssue[])[] {
+  const weight = (issues: readonly z.core.$ZodIssue[]): number =>
+    issues.reduce((sum, issue) => sum + (issue.code === 'unrecognized_keys' ? issue.keys.length : 1), 0)
+  const least = Math.min(...options.map(weight))
+  return options.filter((issues) => weight(issues) === least)
 }
 
 /** Lists the keys that the schema allows at a path; empty if any key is allowed. */
@@ -153,7 +166,7 @@ function keysAt(schema: z.core.$ZodType | undefined, path: Path): readonly strin
   const [key, ...inner] = path
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return keysAt(schema.unwrap(), path)
   if (schema instanceof z.ZodPipe) return keysAt(schema.in, path)
-  if (schema instanceof z.ZodUnion) return schema.options.flatMap((option) => keysAt(option, path))
+  if (schema instanceof z.ZodUnion) return [...new Set(schema.options.flatMap((option) => keysAt(option, path)))]
   if (schema instanceof z.ZodArray) return keysAt(schema.element, inner)
   if (schema instanceof z.ZodObject) {
     const shape: z.core.$ZodShape = schema.shape

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { day, type Instant, parseInstant } from '../base/time.ts'
+import { day, type Instant, isZone, parseInstant } from '../base/time.ts'
 import { minus, type Window } from '../base/windows.ts'
 
 /** First and last year. */
@@ -30,7 +30,7 @@ const announced = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\dZ$/, 'a time such 
 
 const listedKeys = z.strictObject({
   name: z.string().min(1),
-  zone: z.string().min(1),
+  zone: z.string().refine(isZone, 'a zone such as America/New_York'),
   hours: z.array(z.strictObject({ since: date, open: time, close: time })).min(1),
   closed: z.record(year, days),
   early: z.record(year, timedDays).default({}),

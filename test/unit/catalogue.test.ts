@@ -250,7 +250,11 @@ test.each([
     'x.yaml:5: sessions.XTSE.closed.2025: expected the holidays of 2025, or "" if it has none, got nothing',
   ],
   [exchange('{}'), 'x.yaml:5: sessions.XTSE.closed: expected at least one year'],
-  [exchange('{ 2031: 01-01 }'), 'expected a year from 2000 to 2030'],
+  [exchange('{ 2031: 01-01 }'), 'x.yaml:5: sessions.XTSE.closed.2031: expected a year from 2000 to 2030, got text'],
+  [
+    exchange('{ 2024: 01-01 }', '    ealry: { 2024: 12-24@13:00 }\n'),
+    'x.yaml:7: sessions.XTSE.ealry: expected one of name, zone, hours, closed, early, unscheduled, same_as, got the unknown key `ealry`',
+  ],
   [exchange('{ 2023: 01-02 }'), 'x.yaml:6: sessions.XTSE.hours: expected hours from 2023-01-01 on'],
   [
     exchange('{ 2024: 01-01 }', '    early: { 2025: 12-24@13:00 }\n'),
