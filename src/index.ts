@@ -5,6 +5,7 @@ import type { Table } from 'apache-arrow'
 import pLimit from 'p-limit'
 import { ownMemory } from './interfaces/cli/memory.ts'
 import type { LibraryCaller } from './interfaces/commands/library.ts'
+import { withCleanup } from './base/cleanup.ts'
 import { LakeError, usage } from './base/errors.ts'
 import { kinds } from './base/option-kinds.ts'
 import type { Engine } from './lake/store/engine.ts'
@@ -824,7 +825,7 @@ async function ask(seat: Seat, question: AskedQuestion, run: RunDeps): Promise<T
   const judging = { ...run, withoutNotes: seat.isSilent === true }
   const { ready, parameters, by, notes, doubts, drop } = await judgeQuestion(question, engine, judging)
   seat.onAsked?.(ready.text)
-  try {
+  const answer = async (): Promise<Table> => {
     const filled = new Filled(
       ready.columns.map(({ name }) => name),
       by,
@@ -836,7 +837,6 @@ async function ask(seat: Seat, question: AskedQuestion, run: RunDeps): Promise<T
     if (seat.onNotes === undefined) seat.notes = noted
     else seat.onNotes(noted)
     return table
-  } finally {
-    await drop()
   }
+  return await withCleanup(answer, drop)
 }

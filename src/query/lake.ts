@@ -1,5 +1,6 @@
 import { dirname, join, resolve } from 'node:path'
 import { isThere, makeSpill, realPath, removeSpill, textOf } from '../lake/store/files.ts'
+import { withCleanup } from '../base/cleanup.ts'
 import { type LakeError, usage } from '../base/errors.ts'
 import { Engine, quote, quoteList, literalPath, plainPath } from '../lake/store/engine.ts'
 import { isWritable } from '../lake/store/disk.ts'
@@ -407,11 +408,13 @@ export async function withAsOf<T>(engine: Engine, at: Moment | undefined, work: 
     `SELECT getvariable('as_of')::VARCHAR AS was, typeof(getvariable('as_of')) AS type`,
   )
   const was = before?.was ?? null
-  try {
-    await setMoment(engine, 'as_of', at, subject)
-    return await work()
-  } finally {
+  const restore = async (): Promise<void> => {
     if (was === null) await setMoment(engine, 'as_of', undefined)
     else await engine.run(`SET VARIABLE as_of = $1::${before?.type ?? 'VARCHAR'}`, [was])
   }
+  const answer = async (): Promise<T> => {
+    await setMoment(engine, 'as_of', at, subject)
+    return await work()
+  }
+  return await withCleanup(answer, restore)
 }

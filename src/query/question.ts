@@ -1,3 +1,4 @@
+import { cleanUpAfterError } from '../base/cleanup.ts'
 import { usage } from '../base/errors.ts'
 import { type Engine, quoteName } from '../lake/store/engine.ts'
 import type { Parameters } from '../lake/store/sql.ts'
@@ -189,7 +190,7 @@ async function judgeDecided(
     }
     return { ...judged, doubts: late, drop }
   } catch (error) {
-    await drop()
+    await cleanUpAfterError(drop)
     throw error
   }
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { DuckDBAppender, DuckDBConnection, DuckDBPreparedStatement, DuckDBResult } from '@duckdb/node-api'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { Engine, quote, quoteList } from '../../src/lake/store/engine.ts'
 import { scratch } from '../helpers/scratch.ts'
 
@@ -141,4 +142,56 @@ describe('a stream that fails on its way', () => {
     await engine.run('BEGIN')
     await engine.run('ROLLBACK')
   })
+})
+
+describe('after a fatal error, when DuckDB refuses every further statement', () => {
+  const caused = new Error('FATAL Error: Failed to read')
+  const met = new Error('FATAL Error: Failed: database has been invalidated because of a previous fatal error')
+  afterEach(() => void vi.restoreAllMocks())
+  const refuseRollback = (): void => {
+    const { run } = DuckDBConnection.prototype
+    vi.spyOn(DuckDBConnection.prototype, 'run').mockImplementation(async function (
+      this: DuckDBConnection,
+      sql,
+      ...rest
+    ) {
+      if (sql === 'ROLLBACK') throw met
+      return await run.call(this, sql, ...rest)
+    })
+  }
+
+  test('a SELECT reports the error that it caused', async () => {
+    using lost = await Engine.open()
+    refuseRollback()
+    vi.spyOn(DuckDBPreparedStatement.prototype, 'runAndReadAll').mockRejectedValue(caused)
+    await expect(lost.ask('SELECT 1 AS a')).rejects.toBe(caused)
+  })
+
+  test('a stream reports the error with which it began or ended', async () => {
+    using lost = await Engine.open()
+    using other = await Engine.open()
+    refuseRollback()
+    const { chunks } = await lost.stream('SELECT 1 AS a')
+    const fetching = vi.spyOn(DuckDBResult.prototype, 'fetchChunk').mockRejectedValue(caused)
+    await expect(chunks.next()).rejects.toBe(caused)
+    fetching.mockRestore()
+    vi.spyOn(DuckDBConnection.prototype, 'stream').mockRejectedValue(caused)
+    await expect(other.stream('SELECT 1 AS a')).rejects.toBe(caused)
+  })
+})
+
+test('an appender is closed if the stream of its rows fails', async () => {
+  using session = await Engine.open()
+  await session.run('CREATE TEMP TABLE rows (a BIGINT)')
+  const close = vi.spyOn(DuckDBAppender.prototype, 'closeSync')
+  const stream = await session.vectors('FROM range(5000)')
+  async function* torn(): typeof stream.chunks {
+    for await (const chunk of stream.chunks) {
+      yield chunk
+      throw new RangeError('torn')
+    }
+  }
+  await expect(session.append('rows', { ...stream, chunks: torn() })).rejects.toThrow('torn')
+  expect(close).toHaveBeenCalledTimes(1)
+  close.mockRestore()
 })

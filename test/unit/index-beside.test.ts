@@ -59,6 +59,7 @@ function whenReading(ledger: Ledger, table: string, work: () => void): Parameter
     head: () => ledger.head(),
     tables: () => ledger.tables(),
     exec: (sql) => ledger.exec(sql),
+    rollBack: () => ledger.rollBack(),
     statement: (sql) => ledger.statement(sql),
     rowsOf: (name) => {
       if (name === table) work()

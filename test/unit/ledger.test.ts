@@ -13,10 +13,11 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
+import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test as plain, vi } from 'vitest'
-import { writeCheckpoint } from '../../src/lake/ledger/checkpoint.ts'
-import { commit, noteRunFacts } from '../../src/lake/ledger/commit.ts'
+import { readCheckpoint, writeCheckpoint } from '../../src/lake/ledger/checkpoint.ts'
+import { commit, type Draft, noteRunFacts } from '../../src/lake/ledger/commit.ts'
 import { realDisk } from '../../src/lake/store/disk.ts'
 import {
   loadCoverage,
@@ -119,6 +120,49 @@ describe('the index', () => {
     renameSync(root, moved)
     await writing(moved, (there) => expect(dump(there)).toEqual(before))
     renameSync(moved, root)
+  })
+
+  it('reports a full disk, wherever a commit meets it', async ({ root, ledger }) => {
+    await commit(ledger, draftOf(root, 0), deps)
+    const [{ page_count: pages } = {}] = ledger.statement('PRAGMA page_count').all()
+    ledger.exec(`PRAGMA max_page_count = ${String(pages)}`)
+    const large = (): Draft => ({ ...draftOf(root, 1), state: { cursor: 'x'.repeat(100_000) } })
+    // Twice: after the first one no transaction is left open.
+    for (let n = 0; n < 2; n++) await expect(commit(ledger, large(), deps)).rejects.toThrow(/disk is full|ENOSPC/)
+    ledger.exec('PRAGMA max_page_count = 1000000')
+    await commit(ledger, large(), deps)
+    expect(ledger.head().version).toBe(2)
+  })
+
+  it('reports a full disk while it reads a checkpoint', async ({ root, ledger }) => {
+    for (let n = 0; n < 40; n++) await commit(ledger, draftOf(root, n), deps)
+    await writeCheckpoint(realDisk, ledger)
+    const small = await Ledger.inMemory(root, 0)
+    const [{ page_count: pages } = {}] = small.statement('PRAGMA page_count').all()
+    small.exec(`PRAGMA max_page_count = ${String(pages)}`)
+    await expect(readCheckpoint(root, 40, small)).rejects.toThrow(/disk is full/)
+    small.close()
+  })
+
+  it('is closed if it cannot be read, caught up or built', async ({ root }) => {
+    using whole = await fill(root)
+    whole.close()
+    const path = inLake(root, places.ledger)
+    const close = vi.spyOn(DatabaseSync.prototype, 'close')
+    try {
+      const sound = readFileSync(path)
+      writeFileSync(path, 'x'.repeat(5000))
+      expect(Ledger.asLeft(root)).toBeUndefined()
+      expect(close).toHaveBeenCalledTimes(1)
+      writeFileSync(path, sound)
+      writeFileSync(inLake(root, entryFile(3)), 'torn')
+      await expect(Ledger.inMemory(root)).rejects.toThrow(/damaged/)
+      expect(close).toHaveBeenCalledTimes(2)
+      await expect(Ledger.rebuild(root)).rejects.toThrow(/damaged/)
+      expect(close).toHaveBeenCalledTimes(3)
+    } finally {
+      close.mockRestore()
+    }
   })
 
   it('takes back all that failed half way, and says why', async ({ root }) => {

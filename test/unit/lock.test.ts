@@ -1,8 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { describe, expect } from 'vitest'
-import { holderOf, isFree, lockCommit, lockJob, tryLock, waitForLock } from '../../src/lake/store/lock.ts'
-import { inLake, lockFile } from '../../src/lake/store/layout.ts'
+import {
+  holderOf,
+  isFree,
+  lockCommit,
+  lockJob,
+  pin,
+  pinnedSince,
+  tryLock,
+  waitForLock,
+} from '../../src/lake/store/lock.ts'
+import { holderFile, inLake, lockFile } from '../../src/lake/store/layout.ts'
 import { commitDeps } from '../helpers/lakes/drafts.ts'
 import { test as it } from '../helpers/lake-test.ts'
 
@@ -68,6 +78,20 @@ describe('locks', () => {
     const waited = pauses.reduce((sum, ms) => sum + ms, 0)
     expect([waited > 2000, waited <= 2100]).toEqual([true, true])
   })
+  it.for(['{"pid":7,"host":"here","command":"pitlake fetch"}', '{"pid":7,"since":"x"}', '7', '{'])(
+    'name no holder, and no time, where its file holds %s',
+    async (left, { root }) => {
+      const lock = await lockJob(root, 'metrics', holder)
+      await using _pin = await pin(root, 'r', { ...holder, since: 5 })
+      for (const name of ['metrics', 'pin-r']) writeFileSync(inLake(root, holderFile(name)), left)
+      await expect(lockJob(root, 'metrics', holder)).rejects.toMatchObject({
+        kind: 'busy',
+        message: expect.stringContaining('a process that has not said its name yet'),
+      })
+      expect(await pinnedSince(root)).toBe(0)
+      await lock.release()
+    },
+  )
   it('make commits wait for each other, and give up with a name', async ({ root }) => {
     const deps = commitDeps()
     let inside = 0

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ownMemory } from '../../src/interfaces/cli/memory.ts'
 import type { LakeError } from '../../src/base/errors.ts'
 import { openLake } from '../../src/index.ts'
+import { explainThrown } from '../../src/interfaces/commands/frame.ts'
 import { bytesOf, kinds, sizeText } from '../../src/base/option-kinds.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
 import { engineMemory, keepMemory, keptMemory, memoryWith, tooLarge, usualMemory } from '../../src/lake/store/memory.ts'
@@ -76,6 +77,16 @@ describe('what an engine says of too little', () => {
       'pitlake publish: more disk than it may take; query less data at once, or leave it more of the disk',
     )
     expect(tooLarge(new Error('Binder Error: no'), 'x')).toBeUndefined()
+  })
+
+  test('ends a job with the option to raise', async () => {
+    const thrown = new Error('Out of Memory Error: failed to allocate data of size 16.0 MiB')
+    expect(await explainThrown(thrown, 'fetch', '/no/lake')).toMatchObject({
+      kind: 'incomplete',
+      message: 'pitlake fetch: more memory than it may take; raise it: --memory 2GB, then run the same command again',
+    })
+    const other = new Error('Binder Error: no')
+    expect(await explainThrown(other, 'fetch', '/no/lake')).toBe(other)
   })
 })
 

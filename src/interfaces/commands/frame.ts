@@ -11,6 +11,7 @@ import type { JobHooks } from './hooks.ts'
 import { damageBehind } from '../../query/changed-files.ts'
 import { NotWhereNamed } from '../../query/refusal.ts'
 import { diskError } from '../../lake/store/disk.ts'
+import { jobTooLarge } from '../../lake/store/memory.ts'
 
 /** Variables that show that the user has a provider in mind. */
 const ofProviders = /^PITLAKE_(?:METRICS|REGISTRY)_(?:URL|KEY|KEY_FILE)$/
@@ -104,8 +105,8 @@ async function hooksOf(command: string, call: Typed): Promise<JobHooks | null> {
 export const hasHooks = ({ hooks }: Settings): boolean => hookNames.some((name) => hooks.commands[name] !== undefined)
 
 /**
- * Explains an unforeseen error by its origin: a file of the lake that is damaged or gone, or a disk that would not take
- * it; else returns the error itself.
+ * Explains an unforeseen error by its origin: a file of the lake that is damaged or gone, a lack of memory, or a disk
+ * that would not take it; else returns the error itself.
  */
 export async function explainThrown(thrown: unknown, command: string, data: string): Promise<unknown> {
   // An error from closing a thing must not hide the reason for closing it.
@@ -115,5 +116,6 @@ export async function explainThrown(thrown: unknown, command: string, data: stri
   const damage = await damageBehind(data, error)
   if (damage !== null || !unforeseen) return damage ?? error
   const reported = diskError(error, `pitlake ${command}`)
-  return reported instanceof LakeError && reported.kind === 'incomplete' ? reported : error
+  if (reported instanceof LakeError && reported.kind === 'incomplete') return reported
+  return jobTooLarge(error, `pitlake ${command}`) ?? error
 }

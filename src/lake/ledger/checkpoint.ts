@@ -76,7 +76,7 @@ export async function readCheckpoint(
   index.exec('BEGIN IMMEDIATE')
   try {
     // Another process may have updated the index this far, or further, while this one waited.
-    if (index.head().version >= version) return index.exec('ROLLBACK')
+    if (index.head().version >= version) return index.rollBack()
     for (const table of index.tables()) index.exec(`DELETE FROM ${table}`)
     let first = true
     for await (const line of provedLines(root, name)) {
@@ -86,7 +86,7 @@ export async function readCheckpoint(
     onRead()
     index.exec('COMMIT')
   } catch (error) {
-    index.exec('ROLLBACK')
+    index.rollBack()
     throw error instanceof SyntaxError ? torn(name, error) : error
   }
 }

@@ -18,6 +18,8 @@ export interface Statement {
 export interface Index {
   exec(sql: string): void
   statement(sql: string): Statement
+  /** Reverts the open transaction; does nothing if SQLite has already reverted it, as on a full disk. */
+  rollBack(): void
 }
 
 /**
@@ -29,7 +31,7 @@ export async function atOneInstant<T>(index: Index, work: () => Promise<T>): Pro
   try {
     return await work()
   } finally {
-    index.exec('COMMIT')
+    index.rollBack()
   }
 }
 

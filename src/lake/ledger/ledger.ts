@@ -2,6 +2,7 @@ import type { Micros } from '../../base/time.ts'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { isThere } from '../store/files.ts'
+import { cleanUpAfterError } from '../../base/cleanup.ts'
 import { LakeError, usage } from '../../base/errors.ts'
 import { applyEntry, applyFacts, setMeta } from './apply.ts'
 import { isBegun, refuseStranger } from '../store/new-lake.ts'
@@ -88,8 +89,11 @@ export class Ledger implements Index {
     if (!isBegun(root)) throw noLake(root)
     if (isWritable(root)) return await Ledger.open(root)
     const ledger = Ledger.glance(root)
-    if (ledger?.head().version === (await listJournal(root)).newest) return ledger
-    ledger?.close()
+    if (ledger !== undefined) {
+      const { newest } = await ledger.#closeOnError(async () => await listJournal(root))
+      if (ledger.head().version === newest) return ledger
+      ledger.close()
+    }
     return await Ledger.inMemory(root)
   }
 
@@ -114,8 +118,10 @@ export class Ledger implements Index {
   /** Builds an index in memory from the journal alone (up to a version, if one is given). */
   static async inMemory(root: string, until: number = Number.POSITIVE_INFINITY): Promise<Ledger> {
     const ledger = new Ledger(root, new DatabaseSync(':memory:'))
-    ledger.#createTables()
-    await ledger.catchUp(until)
+    await ledger.#closeOnError(async () => {
+      ledger.#createTables()
+      await ledger.catchUp(until)
+    })
     return ledger
   }
 
@@ -124,22 +130,25 @@ export class Ledger implements Index {
    * of a lake that cannot be opened.
    */
   static asLeft(root: string): Ledger | undefined {
-    return Ledger.#ifSound(root, (path) => {
-      const database = new DatabaseSync(path, { timeout: busyMilliseconds })
-      if (database.prepare('PRAGMA quick_check(1)').get()?.['quick_check'] === 'ok') return database
-      database.close()
-      return undefined
+    const open = (path: string): DatabaseSync => new DatabaseSync(path, { timeout: busyMilliseconds })
+    return Ledger.#ifSound(root, open, (ledger) => {
+      return ledger.statement('PRAGMA quick_check(1)').get()?.['quick_check'] === 'ok'
     })
   }
 
   /** Opens the index if it is undamaged and has this program's shape; undefined otherwise. */
-  static #ifSound(root: string, open: (path: string) => DatabaseSync | undefined): Ledger | undefined {
+  static #ifSound(
+    root: string,
+    open: (path: string) => DatabaseSync,
+    isWhole: (ledger: Ledger) => boolean = () => true,
+  ): Ledger | undefined {
     const path = inLake(root, places.ledger)
     let database: DatabaseSync | undefined
     try {
       database = isThere(path) ? open(path) : undefined
       const ledger = database && new Ledger(root, database)
-      const hasOwnShape = ledger && ledger.#hasTables() && ledger.#told()('schema', real) === indexShape()
+      const hasOwnShape =
+        ledger && isWhole(ledger) && ledger.#hasTables() && ledger.#told()('schema', real) === indexShape()
       if (hasOwnShape && ledger.head().version >= 0) return ledger
     } catch {
       // A file that SQLite cannot read is not an index; code that needs one finds the cause, or rebuilds it.
@@ -159,15 +168,17 @@ export class Ledger implements Index {
     const fresh = rebuildPath(path)
     try {
       const ledger = new Ledger(root, openDatabase(fresh))
-      ledger.#createTables()
-      await ledger.catchUp()
-      ledger.#database.exec('PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE')
+      await ledger.#closeOnError(async () => {
+        ledger.#createTables()
+        await ledger.catchUp()
+        ledger.exec('PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE')
+      })
       ledger.close()
       await realDisk.sync(fresh)
       if (unless?.(path) === true) removeDatabase(fresh)
       else replaceDatabase(fresh, path)
     } catch (error) {
-      removeDatabase(fresh)
+      await cleanUpAfterError(() => removeDatabase(fresh))
       throw explain(error, 'rebuilding the ledger', path)
     }
     return Ledger.open(root)
@@ -201,10 +212,14 @@ export class Ledger implements Index {
       work()
       this.exec('COMMIT')
     } catch (error) {
-      // On a full disk SQLite has rolled back already; the first error is the one to report.
-      if (this.#database.isTransaction) this.exec('ROLLBACK')
+      this.rollBack()
       throw error
     }
+  }
+
+  rollBack(): void {
+    // On a full disk SQLite has rolled back already: a second time is an error, which would replace the first.
+    if (this.#database.isTransaction) this.exec('ROLLBACK')
   }
 
   /** Returns the newest version in the index. */
@@ -259,7 +274,7 @@ export class Ledger implements Index {
       this.#apply(sealed)
       return sealed
     } finally {
-      this.exec('ROLLBACK')
+      this.rollBack()
     }
   }
 
@@ -311,19 +326,26 @@ export class Ledger implements Index {
   }
 
   async #ready(): Promise<Ledger> {
-    try {
+    const hasOwnShape = await this.#closeOnError(async () => {
       const shape = this.#hasTables() ? this.#told()('schema', real) : undefined
       if (shape === undefined) this.#createTables()
-      if (shape === undefined || shape === indexShape()) {
-        await this.#prove()
-        return this
-      }
+      if (shape !== undefined && shape !== indexShape()) return false
+      await this.#prove()
+      return true
+    })
+    if (hasOwnShape) return this
+    this.close()
+    return await Ledger.rebuild(this.root, (path) => metaLeft(path, 'schema') === indexShape())
+  }
+
+  /** Runs work on an index that no caller has yet, and so no caller would close if the work failed. */
+  async #closeOnError<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
     } catch (error) {
       this.close()
       throw error
     }
-    this.close()
-    return await Ledger.rebuild(this.root, (path) => metaLeft(path, 'schema') === indexShape())
   }
 
   /** Checks that the newest entry in the index is still the one in the journal. */

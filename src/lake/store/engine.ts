@@ -19,6 +19,7 @@ import {
   type DuckDBValue,
   StatementType,
 } from '@duckdb/node-api'
+import { cleanUpAfterError, withCleanup } from '../../base/cleanup.ts'
 import { LakeError } from '../../base/errors.ts'
 import { bindAll, type Parameters } from './sql.ts'
 import { makeSpill, removeSpill, spillRoom } from './files.ts'
@@ -190,7 +191,7 @@ export class Engine {
     const statements = await this.#connection.extractStatements(sql)
     if (statements.count !== 1) throw new RangeError(`expected one SELECT, got ${statements.count} statements`)
     const beganTransaction = await this.#begin('BEGIN TRANSACTION READ ONLY')
-    try {
+    const select = async (): Promise<T[]> => {
       const statement = await statements.prepare(0)
       try {
         if (statement.statementType !== StatementType.SELECT)
@@ -201,9 +202,8 @@ export class Engine {
       } finally {
         statement.destroySync()
       }
-    } finally {
-      if (beganTransaction) await this.#rollback()
     }
+    return beganTransaction ? await withCleanup(select, () => this.#rollback()) : await select()
   }
 
   /**
@@ -240,7 +240,7 @@ export class Engine {
       const result = await this.#connection.stream(sql, ...bindAll(parameters, bound))
       return { result, chunks: this.#chunks(result, isOwnTransaction, sql, parameters, most) }
     } catch (error) {
-      if (isOwnTransaction) await this.#rollback()
+      if (isOwnTransaction) await cleanUpAfterError(() => this.#rollback())
       throw error
     }
   }
@@ -253,6 +253,7 @@ export class Engine {
     most: number,
   ): AsyncGenerator<DuckDBDataChunk> {
     let ended = false
+    let failed = false
     let fetched = 0
     let cells = 0
     try {
@@ -269,8 +270,12 @@ export class Engine {
         yield chunk
       }
       ended = !this.#interrupted && (await this.#holds())
+    } catch (error) {
+      failed = true
+      throw error
     } finally {
-      if (isOwned && !this.#closed) await (ended ? this.run('COMMIT') : this.#rollback())
+      const end = async (): Promise<unknown> => await (ended ? this.run('COMMIT') : this.#rollback())
+      if (isOwned && !this.#closed) await (failed ? cleanUpAfterError(end) : end())
     }
     if (ended) return
     if (this.#interrupted) throw new Error('INTERRUPT Error: Interrupted!')
@@ -333,13 +338,15 @@ export class Engine {
     const appender = await this.#connection.createAppender(table, 'main', 'temp')
     let rows = 0
     let waiting = 0
-    for await (const chunk of chunks) {
-      appender.appendDataChunk(chunk)
-      rows += chunk.rowCount
-      // Without a flush it keeps a hundred chunks in addition to those that the table spills.
-      if (++waiting % buffered === 0) appender.flushSync()
+    const appendAll = async (): Promise<void> => {
+      for await (const chunk of chunks) {
+        appender.appendDataChunk(chunk)
+        rows += chunk.rowCount
+        // Without a flush it keeps a hundred chunks in addition to those that the table spills.
+        if (++waiting % buffered === 0) appender.flushSync()
+      }
     }
-    appender.closeSync()
+    await withCleanup(appendAll, () => appender.closeSync())
     return rows
   }
 

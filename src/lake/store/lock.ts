@@ -6,6 +6,7 @@ import { jsonOf } from '../../base/json.ts'
 import { codeOf, diskError, namesIn, realDisk } from './disk.ts'
 import { textOf } from './files.ts'
 import type { Micros } from '../../base/time.ts'
+import { shape, text, type ValueCheck, wholeNumber } from '../../base/value-checks.ts'
 import { decodeSegment, holderFile, inLake, lockFile, places } from './layout.ts'
 import { type FileHold, holdFile } from './database.ts'
 
@@ -122,10 +123,15 @@ export async function whileFree<T>(root: string, name: string, work: () => Promi
   }
 }
 
-/** Reads the process that has a lock, or that had it last if it was killed. */
+const checkHolder: ValueCheck<Holder> = shape({ pid: wholeNumber, host: text, command: text, since: wholeNumber })
+
+/**
+ * Reads the process that has a lock, or that had it last if it was killed; undefined if the file that names it is
+ * missing, half written or damaged.
+ */
 export async function holderOf(root: string, name: string): Promise<Holder | undefined> {
-  const text = await textOf(inLake(root, holderFile(name)))
-  return text === undefined ? undefined : (jsonOf(text) as Holder | undefined)
+  const holder = jsonOf((await textOf(inLake(root, holderFile(name)))) ?? '')
+  return checkHolder(holder) === undefined ? (holder as Holder) : undefined
 }
 
 /** Describes a holder: `process 123 on host (pitlake fetch) since 2024-03-01T00:00:00.000Z`. */
@@ -188,6 +194,7 @@ export async function pinnedSince(root: string): Promise<Micros | undefined> {
     if (!file.startsWith(prefix) || !file.endsWith('.lock')) continue
     const name = decodeSegment(file.slice(0, -'.lock'.length))
     if (isFree(root, name)) continue
+    // A copy that does not say since when it needs the files may need every one.
     const since = (await holderOf(root, name))?.since ?? 0
     oldest = Math.min(oldest ?? since, since)
   }

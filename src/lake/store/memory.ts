@@ -69,16 +69,25 @@ export function lackIn(error: unknown): 'memory' | 'disk' | undefined {
 }
 
 /**
- * Builds the error for work that needs more memory or disk than it may take, with the option to raise; without the
+ * Builds the error for a query that needs more memory or disk than it may take, with the option to raise; without the
  * engine's own words, which advise settings that are locked. Undefined for any other cause.
  */
 export function tooLarge(cause: unknown, doing: string, option = '--memory'): LakeError | undefined {
+  return lackError(cause, doing, (more) => `query less data at once, or ${more}`, option)
+}
+
+/** Builds the same error for a job, of which a user cannot ask less. */
+export function jobTooLarge(cause: unknown, doing: string): LakeError | undefined {
+  return lackError(cause, doing, (more) => `${more}, then run the same command again`)
+}
+
+function lackError(cause: unknown, doing: string, advice: (more: string) => string, option = '--memory') {
   const lack = lackIn(cause)
   if (lack === undefined) return undefined
-  const raise = lack === 'disk' ? 'leave it more of the disk' : `raise it: ${option} ${sizeText(2 * keptMemory())}`
+  const more = lack === 'disk' ? 'leave it more of the disk' : `raise it: ${option} ${sizeText(2 * keptMemory())}`
   return new LakeError('incomplete', {
     subject: `${doing}: more ${lack} than it may take`,
-    next: `query less data at once, or ${raise}`,
+    next: advice(more),
     cause,
   })
 }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import pLimit from 'p-limit'
+import { withCleanup } from '../../base/cleanup.ts'
 import { LakeError, usage } from '../../base/errors.ts'
 import { writeCheckpoint } from '../../lake/ledger/checkpoint.ts'
 import { liveFiles } from '../../lake/ledger/index-queries.ts'
@@ -81,15 +82,17 @@ const mostTries = 5
  */
 export async function copyLake(input: CopyInput, deps: CopyDeps): Promise<CopySummary> {
   for (let tries = 1; ; tries++) {
+    const scratch = `${input.scratch}/${tries}`
     try {
-      return await copyOnce({ ...input, scratch: `${input.scratch}/${tries}` }, deps)
+      return await withCleanup(
+        async () => await copyOnce({ ...input, scratch }, deps),
+        async () => await realDisk.remove(scratch),
+      )
     } catch (error) {
       if (!(error instanceof Vanished)) throw error
       // A lake that goes on merges and folds: then its newest version needs that file no longer.
       if (tries === mostTries)
         throw unsoundAt(input.from, error.message, 'a file that its journal names', 'no such file')
-    } finally {
-      await realDisk.remove(`${input.scratch}/${tries}`)
     }
   }
 }

@@ -1,3 +1,4 @@
+import { withCleanup } from '../../base/cleanup.ts'
 import { isFolder, isThere, readText, touch } from '../../lake/store/files.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import { type CommitDeps, sha256File } from '../../lake/ledger/commit.ts'
@@ -81,7 +82,7 @@ import { changedObjects, scriptText } from './script.ts'
  */
 
 /** Resources for building views. */
-interface ViewsBuild {
+export interface ViewsBuild {
   readonly catalogue: Catalogue
   readonly deps: CommitDeps
 }
@@ -284,7 +285,7 @@ async function replaceAll(
   const database = temporaryFile('duckdb')
   const text = temporaryFile('sql')
   const list = temporaryFile('json')
-  try {
+  const replace = async (): Promise<Manifest> => {
     const changed = changedObjects(statements.objects, earlier)
     const from = changed && inLake(root, places.database)
     await makeObjects(await engine(), { database, objects: changed ?? statements.objects, from })
@@ -297,9 +298,10 @@ async function replaceAll(
     await disk.move(list, inLake(root, places.manifest))
     await disk.syncFolder(root)
     return manifest
-  } finally {
-    for (const left of [database, `${database}.wal`, text, list]) await disk.remove(left)
   }
+  return await withCleanup(replace, async () => {
+    for (const left of [database, `${database}.wal`, text, list]) await disk.remove(left)
+  })
 }
 
 /** Adds these makers to the manifest of existing views if they would make the same. */

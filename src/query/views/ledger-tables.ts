@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { pipeline } from 'node:stream/promises'
+import { withCleanup } from '../../base/cleanup.ts'
 import { type Catalogue, type Endpoint, imported, isOwn } from '../../catalog/catalogue.ts'
 import { exportCatalogue } from '../../catalog/export.ts'
 import { archivable, type Archived } from '../../lake/ledger/archived-rows.ts'
@@ -313,15 +314,16 @@ export async function exportTable(
   const digest = digestOf(lines(ledger), columns)
   const earlier = await existingExport(ledger.root, table, digest)
   if (earlier !== undefined) return { path: inLake(ledger.root, `${exportsFolder}/${earlier}`), written: false }
-  try {
+  const write = async (): Promise<ExportedFile> => {
     const written = await writeLines(text, lines(ledger))
     await (await engine()).run(copySql(written, temporary, columns))
     const name = await placeExport(ledger, table, digest, temporary, disk)
     return { path: inLake(ledger.root, `${exportsFolder}/${name}`), written: true }
-  } finally {
+  }
+  return await withCleanup(write, async () => {
     await disk.remove(text)
     await disk.remove(temporary)
-  }
+  })
 }
 
 /**

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { withCleanup } from '../../base/cleanup.ts'
 import { type Complaint, usage } from '../../base/errors.ts'
 import type { Settings } from '../../catalog/settings.ts'
 import { callLater, type Asker, type AskEvent } from './ask.ts'
@@ -148,14 +149,15 @@ export async function withConnection<T>(
     }
     if (api.patient) deps.signal.addEventListener('abort', interrupted)
     if (api.patient && deps.signal.aborted) interrupted()
-    try {
-      return await use(connection)
-    } finally {
-      deps.signal.removeEventListener('abort', interrupted)
-      forget()
-      await connection.hangUp()
-      await spool.close()
-    }
+    return await withCleanup(
+      async () => await use(connection),
+      async () => {
+        deps.signal.removeEventListener('abort', interrupted)
+        forget()
+        await connection.hangUp()
+        await spool.close()
+      },
+    )
   } catch (error) {
     log.note('error', { message: error instanceof Error ? error.message : String(error) })
     throw error

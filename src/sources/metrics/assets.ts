@@ -1,5 +1,6 @@
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { Selection } from '../../catalog/series.ts'
+import { withCleanup } from '../../base/cleanup.ts'
 import { LakeError, usage } from '../../base/errors.ts'
 import { isObject, jsonOf } from '../../base/json.ts'
 import { commit, type CommitDeps, type Version } from '../../lake/ledger/commit.ts'
@@ -229,7 +230,7 @@ async function writeAssets(engine: Engine, rows: readonly ListedAsset[], out: st
   })
   const longest = text.reduce((most, line) => Math.max(most, line.length), 0)
   await writePrivate(lines, text.join(''))
-  try {
+  const copy = async (): Promise<void> => {
     await engine.run(
       `COPY (
          SELECT id, symbol, addresses, record, make_timestamptz(${observedAt}) AS observed_at
@@ -239,9 +240,8 @@ async function writeAssets(engine: Engine, rows: readonly ListedAsset[], out: st
          ORDER BY id
        ) TO ${quote(out)} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2)`,
     )
-  } finally {
-    await realDisk.remove(lines)
   }
+  await withCleanup(copy, async () => await realDisk.remove(lines))
 }
 
 /** Registry chain ids by the metrics API's name of a chain, in lower case. */

@@ -1,3 +1,4 @@
+import { withCleanup } from '../../base/cleanup.ts'
 import { accessTo, type AskingDeps, type Connection, withConnection } from '../http/connection.ts'
 import { type Result, type Run, withLake } from '../../lake/ledger/job.ts'
 import type { AskOne } from '../http/request-rows.ts'
@@ -133,12 +134,13 @@ export async function withMetricsConnection(
     }
     const describe = async (due: MetadataDue): Promise<readonly string[] | null> =>
       await refreshMetadata({ run, input, deps, tally, connection, tell, ask: beside }, due)
-    try {
-      await use({ connection, engine, tell, list, describe })
-    } finally {
-      await connection.hangUp()
-      if (opened !== undefined) (await opened).close()
-    }
+    await withCleanup(
+      async () => await use({ connection, engine, tell, list, describe }),
+      async () => {
+        await connection.hangUp()
+        if (opened !== undefined) (await opened).close()
+      },
+    )
   })
 }
 
