@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Body, BodyResult } from '../../src/sources/points/conversion-types.ts'
 import { day } from '../../src/base/time.ts'
+import { Engine } from '../../src/lake/store/engine.ts'
 import { convert, Converting, series, t1 } from '../helpers/converting.ts'
 
 let made: Converting
@@ -173,4 +174,40 @@ test('an empty array is an answer', async () => {
 test('JSON nested 64 levels deep is accepted', async () => {
   const deep = `${'['.repeat(62)}1${']'.repeat(62)}`
   expect((await made.values(`[{"t":${t1},"o":${deep}}]`)).rows).toMatchObject([{ o: deep }])
+})
+
+describe('an error while bodies are read value by value', () => {
+  /** Converts a body that is read by value, where DuckDB ends each such reading with these words. */
+  const convertFailing = async (words: string): Promise<readonly BodyResult[]> => {
+    const { run } = Engine.prototype
+    const failing = vi.spyOn(Engine.prototype, 'run').mockImplementation(async function (this: Engine, sql, ...rest) {
+      if (/^INSERT INTO (?:raw_values|typed_points)$/m.test(sql)) throw new Error(words)
+      return await run.call(this, sql, ...rest)
+    })
+    try {
+      const body = await made.body(`[{"t":${t1},"v":1,"note":"x"},{"t":${t1 + day},"o":{"a":1}}]`)
+      return (await convert(made.engine, made.job([body]))).bodies
+    } finally {
+      failing.mockRestore()
+    }
+  }
+
+  test.each([
+    'Out of Memory Error: failed to allocate data of size 16.0 MiB',
+    'IO Error: Could not write file "/spill": No space left on device',
+    'IO Error: Cannot open file "/spool/body.json": Too many open files',
+    'INTERRUPT Error: Interrupted!',
+    'INTERNAL Error: Attempted to access index 3',
+    'FATAL Error: Failed to read',
+    'std::bad_alloc',
+  ])('%s: ends the conversion, and blames no body', async (words) => {
+    await expect(convertFailing(words)).rejects.toThrow(words)
+  })
+
+  test.each(['Invalid Input Error: Malformed JSON', 'Conversion Error: Could not convert'])(
+    '%s: poisons the body',
+    async (words) => {
+      expect(await convertFailing(words)).toMatchObject([{ state: 'poison' }])
+    },
+  )
 })

@@ -1,10 +1,12 @@
 import { pipeline } from 'node:stream/promises'
+import { withCleanup } from '../../base/cleanup.ts'
 import { realDisk } from '../../lake/store/disk.ts'
 import { type Engine, quoteList } from '../../lake/store/engine.ts'
 import { readStream, writeStream } from '../../lake/store/files.ts'
 import { fileOf, type Loaded } from './conversion-types.ts'
 import { appendColumns, beyondDouble, type ColumnBody, judgeColumns } from './column-bodies.ts'
 import { isNested, isNumbers, kindBits, lexBody, type Lexed } from './lexer.ts'
+import { requireBodyError } from './body-errors.ts'
 import { lookup, statement } from './sql.ts'
 import { bodySql, forget, gridOf, statsOf, type Loading } from './stage.ts'
 
@@ -23,7 +25,7 @@ export async function readBodies(
 ): Promise<Loaded> {
   const loading: Loading = { engine, ...what, staged: new Map(), poison: new Map(), copies: new Map() }
   const { staged, poison, copies } = loading
-  try {
+  const load = async (): Promise<Loaded> => {
     await engine.run(statement('points_by_value'))
     const { others, inOrder, hasNested } = await loadTyped(loading, await lexBodies(loading))
     await loadByValue(loading, others)
@@ -32,9 +34,10 @@ export async function readBodies(
     await forget(engine, 'bodies', [...poison.keys()])
     const sorted = inOrder && others.length === 0 && [...staged.values()].every(({ rising }) => rising)
     return { staged, poison, sorted }
-  } finally {
-    for (const copy of copies.values()) await realDisk.remove(copy)
   }
+  return await withCleanup(load, async () => {
+    for (const copy of copies.values()) await realDisk.remove(copy)
+  })
 }
 
 /** Drops the tables of the bodies, once everything usable has been copied from them. */
@@ -178,12 +181,16 @@ const flatColumns: TypedColumns = { v: 'v', o: 'o', columns: `v: 'DOUBLE', o: 'V
 /** Objects or arrays in v. */
 const nestedColumns: TypedColumns = { v: 'CAST(NULL AS DOUBLE)', o: 'v', columns: `v: 'VARCHAR'` }
 
-/** Reads bodies into the table `typed_points`, all or none. */
+/** Reads bodies into the table `typed_points`, all or none; bodies that cannot be read so are left for reading by value. */
 async function fill(loading: Loading, bodies: readonly number[], columns: TypedColumns): Promise<void> {
   const { engine, intervals } = loading
   const files = quoteList(bodies.map((body) => loading.copies.get(body) ?? fileOf(loading.files, body)))
   const how = { ...columns, ...gridOf(loading), interval: lookup(intervals), beyond_double: String(beyondDouble) }
-  await engine.run(statement('typed_points_load', { ...how, body: bodySql(bodies), files })).catch(() => undefined)
+  try {
+    await engine.run(statement('typed_points_load', { ...how, body: bodySql(bodies), files }))
+  } catch (error) {
+    requireBodyError(error)
+  }
 }
 
 /** Refuses bodies out of order that contain one t twice with different points; equal ones are harmless. */
@@ -236,11 +243,13 @@ async function fillTable(loading: Loading, bodies: readonly number[]): Promise<v
   }
   try {
     await fill(bodies)
-  } catch {
+  } catch (cause) {
+    requireBodyError(cause)
     for (const body of bodies) {
       try {
         await fill([body])
       } catch (error) {
+        requireBodyError(error)
         poison.set(body, plainWords(error, copies.get(body) ?? fileOf(files, body)))
       }
     }

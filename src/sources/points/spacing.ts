@@ -1,6 +1,7 @@
 import { startSql } from '../../base/intervals-sql.ts'
 import { type Interval, day, offeredIntervals, shortestSeconds, type Weekday, weekdays } from '../../base/time.ts'
 import { type Engine, quoteList, type Row } from '../../lake/store/engine.ts'
+import { requireBodyError } from './body-errors.ts'
 
 /** Minimum number of points that show a spacing. */
 const minPoints = 3
@@ -50,5 +51,10 @@ function timesOf(files: readonly string[]): string {
 }
 
 async function rowsOf(engine: Engine, sql: string): Promise<Row[] | null> {
-  return await engine.rows(sql).catch(() => null)
+  try {
+    return await engine.rows(sql)
+  } catch (error) {
+    requireBodyError(error)
+    return null
+  }
 }
