@@ -36,6 +36,33 @@ test('answers and errors on every path show no key', async () => {
   }
 })
 
+test('an answer that cannot be sent ends its connection, not the server', async () => {
+  const file = {
+    path: import.meta.filename,
+    bytes: 1,
+    [Symbol.asyncDispose]: async () => await Promise.reject(new Error('it stays')),
+  }
+  const well: HttpResponse = { status: 200, type: 'text/plain', body: 'well' }
+  const shows = {
+    '/well': async () => well,
+    '/header': async () => ({ ...well, headers: { 'pitlake-sql': `a${secrets[0]}\u2028` } }),
+    '/file': async () => ({ ...well, body: file }),
+  }
+  const noted: string[] = []
+  const manner = { readers: 8, posts: [], note: (words: string) => void noted.push(words) }
+  await using door = await listen({ host: '127.0.0.1', port: 0 }, { token: null, secrets }, shows, manner)
+  await expect(fetch(`${door.url}/header`)).rejects.toThrow()
+  await fetch(`${door.url}/file`)
+    .then(async (answer) => await answer.text())
+    .catch(() => '')
+  await until(() => noted.length === 2, 'both answers are noted', 500)
+  expect(noted).toEqual([
+    expect.stringMatching(/^an answer was not sent: Invalid character/),
+    expect.stringMatching(/it stays$/),
+  ])
+  expect(await (await fetch(`${door.url}/well`)).text()).toBe('well')
+})
+
 test('a path accepts POST if declared so, and refuses other methods with the list of its methods', async () => {
   const show = async ({ method, body }: Parameters<Routes[string]>[0]): Promise<HttpResponse> => ({
     status: 200,

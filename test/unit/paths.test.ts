@@ -69,3 +69,21 @@ test('response headers name the lake, the rows, the SQL and as many notes as fit
     (await told('*/*', '', { sql: 'x'.repeat(4001), notes: Array.from({ length: 300 }, () => note) }))?.headers ?? {}
   expect(Object.keys(long).filter((name) => /sql|note/.test(name))).toEqual([])
 })
+
+test.each(['/explain', '/when'])('a full disk under %s is one, as for an answer, and shows no path', async (path) => {
+  const full = Object.assign(new Error(`ENOSPC: no space left on device, write '${folder}/x.csv'`), { code: 'ENOSPC' })
+  const desk = partOf<Desk>({
+    means: partOf<Desk['means']>({ folder }),
+    turn: async () => await Promise.reject(full),
+  })
+  const asked: Parameters<Routes[string]>[0] = {
+    method: 'GET',
+    query: new URLSearchParams({ [path === '/when' ? 'table' : 'result']: 'YQ==' }),
+    headers: {},
+    body: async () => await Promise.resolve(''),
+    client: 'a',
+    closed: new AbortController().signal,
+  }
+  const answer = pathsOf({ desk, scratch: folder, draw: () => 'full' })[path]?.(asked)
+  await expect(answer).rejects.toMatchObject({ kind: 'incomplete', message: expect.not.stringContaining(folder) })
+})

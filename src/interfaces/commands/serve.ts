@@ -66,7 +66,8 @@ Example: curl 'http://127.0.0.1:8460/query?as_of=2024-06-01' --data 'SELECT coun
       const asking = Object.fromEntries(pathNames.map((path) => [path, showing(path, answers, look)]))
       const shows = { ...page, ...asking, ...(healthz && wall === undefined && { '/healthz': healthz }) }
       const open = Object.keys(page)
-      await using door = await listen(at, call.settings, shows, { readers, posts, linked: open, free: open })
+      const note = (words: string): void => call.stderr(`note: ${words}\n`)
+      await using door = await listen(at, call.settings, shows, { readers, posts, linked: open, free: open, note })
       call.stderr(`listening at ${door.url}\n`)
       await untilStopped(call)
     })

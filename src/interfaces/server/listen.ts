@@ -48,6 +48,8 @@ interface Manner {
   readonly linked?: readonly string[]
   /** Paths without data, which are shown without a token, too. */
   readonly free?: readonly string[]
+  /** Hears why an answer was not sent. */
+  readonly note?: (words: string) => void
 }
 
 /** A page and some numbers are looked at by few. */
@@ -109,7 +111,14 @@ export async function listen(
     (request, response) => {
       if (manner.posts.length > 0) response.setTimeout(0)
       const answer = answerTo(request, goneOf(response), settings, shows, manner)
-      void answer.then(async (shown) => await send(request, response, shown, patience))
+      answer
+        .then(async (shown) => await send(request, response, shown, patience))
+        // An answer that cannot be sent, or whose file cannot be removed, must not end the server.
+        .catch((error: unknown) => {
+          response.destroy()
+          const words = error instanceof Error ? error.message : String(error)
+          manner.note?.(`an answer was not sent: ${redact(words, settings.secrets)}`)
+        })
     },
   )
   boundConnections(server, manner.readers)

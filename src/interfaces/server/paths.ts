@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { cleanUpAfterError, withCleanup } from '../../base/cleanup.ts'
 import { usage } from '../../base/errors.ts'
 import { isObject, jsonOf, jsonText, repeatedKey } from '../../base/json.ts'
 import { noteTexts, type Note } from '../../query/note-texts.ts'
@@ -17,7 +18,7 @@ import { outFile } from '../../lake/store/output.ts'
 import { engineMemory } from '../../lake/store/memory.ts'
 import { type Desk, type LakeFacts, writerPart } from './session-manager.ts'
 import type { HttpQuestion, HttpResponse } from './listen.ts'
-import { refusalIn, thrownBy, wholeLakeOnly } from './refusal.ts'
+import { reportedRefusal, thrownBy, type ToldRefusal, wholeLakeOnly } from './refusal.ts'
 import { lookaheadOptions, lookaheadTool } from './tools.ts'
 import type { Asker } from './turns.ts'
 
@@ -127,20 +128,28 @@ async function explained({ desk, scratch, draw }: PathsInput, result: string, as
   const { wall, folder } = desk.means
   if (wall !== undefined) throw wholeLakeOnly('explain', wall)
   const path = join(scratch, `${draw()}.parquet`)
-  try {
+  const explain = async (): Promise<string> => {
     await writePrivate(path, Buffer.from(result, 'base64'))
     const { from, to, ...told } = await desk.turn(asker, async (run) => {
       return await explainChange({ root: folder, from: path, to: null }, { ...run, mark: undefined })
     })
     return jsonText({ ...told, from: { version: from.version }, to: { version: to.version } })
-  } catch (error) {
-    // Paths of this machine stay hidden, and what is wrong with the file is for its owner to correct.
-    const { kind, complaints } = refusalIn(error)
-    const text = jsonText(complaints).replaceAll(path, 'the result').replaceAll(folder, 'the lake')
-    throw thrownBy({ kind: kind === 'integrity' ? 'usage' : kind, complaints: jsonOf(text) as typeof complaints })
-  } finally {
-    await realDisk.remove(path)
   }
+  try {
+    return await withCleanup(explain, async () => await realDisk.remove(path))
+  } catch (error) {
+    // What is wrong with the file is for its owner to correct.
+    const { kind, complaints } = withoutPaths(error, { [path]: 'the result', [folder]: 'the lake' })
+    throw thrownBy({ kind: kind === 'integrity' ? 'usage' : kind, complaints })
+  }
+}
+
+/** Builds the refusal for a client in which names stand for the paths of this machine. */
+function withoutPaths(error: unknown, names: Readonly<Record<string, string>>): ToldRefusal {
+  const { kind, complaints } = reportedRefusal(error)
+  let text = jsonText(complaints)
+  for (const [path, name] of Object.entries(names)) text = text.replaceAll(path, name)
+  return { kind, complaints: jsonOf(text) as typeof complaints }
 }
 
 /** A table to date, and what its sender says about it. */
@@ -161,18 +170,17 @@ async function dated({ desk, scratch, draw }: PathsInput, { table, options }: Se
   // The file comes without its name, so its first bytes tell what it is.
   const isParquet = bytes.subarray(0, parquetMark.length).toString('latin1') === parquetMark
   const path = join(scratch, `${draw()}${isParquet ? '.parquet' : `.csv${compressedEnding(bytes)}`}`)
-  try {
+  const date = async (): Promise<string> => {
     await writePrivate(path, bytes)
     return await desk.turn(asker, async (run) => {
       const input = { path, subject: 'table', options, door: 'fields' } as const
       return jsonText(await dateFile(input, { ...run, folder, mark: undefined }, engineMemory(writerPart)))
     })
+  }
+  try {
+    return await withCleanup(date, async () => await realDisk.remove(path))
   } catch (error) {
-    const { kind, complaints } = refusalIn(error)
-    const text = jsonText(complaints).replaceAll(path, 'the table').replaceAll(folder, 'the lake')
-    throw thrownBy({ kind, complaints: jsonOf(text) as typeof complaints })
-  } finally {
-    await realDisk.remove(path)
+    throw thrownBy(withoutPaths(error, { [path]: 'the table', [folder]: 'the lake' }))
   }
 }
 
@@ -243,7 +251,7 @@ async function answerInFormat({ desk, scratch, draw }: PathsInput, question: Que
     const body = { path, bytes: await sizeOf(path) }
     return { status: 200, type: typesOf(format)[0] ?? '', body, headers: headersOf(facts, sql, rows, notes) }
   } catch (error) {
-    await realDisk.remove(path)
+    await cleanUpAfterError(async () => await realDisk.remove(path))
     throw error
   }
 }
