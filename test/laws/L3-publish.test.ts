@@ -192,6 +192,27 @@ test('published files with changed bytes are found by reading only, and written 
   expect((await publishTo(root, out, { mark: 'again', verify: true })).lost).toEqual({ missing: 0, changed: 0 })
 })
 
+test('a file of `versions` that vanishes while it is read refuses the publish, and its history stays', async () => {
+  const out = join(home, 'out')
+  await publishTo(root, out)
+  await moreDays()
+  const before = await deltaRows(join(out, 'versions'))
+  const vanishing = publishTo(root, out, {
+    mark: 'vanishing',
+    through: (to) => ({
+      ...to,
+      get: async (path, file) => !path.startsWith('versions/') && (await to.get(path, file)),
+    }),
+  })
+  await expect(vanishing).rejects.toMatchObject({
+    kind: 'incomplete',
+    message: expect.stringContaining('no such file'),
+  })
+  expect(await deltaRows(join(out, 'versions'))).toEqual(before)
+  await publishTo(root, out, { mark: 'honest' })
+  expect(await unlike(root, out)).toEqual([])
+})
+
 test('a destination that loses files is refused before its log names them', async () => {
   const out = join(home, 'out')
   await publishTo(root, out)

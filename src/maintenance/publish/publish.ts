@@ -1,13 +1,13 @@
 import { storedHeads } from '../../trust/heads/head.ts'
 import { signedText } from '../../base/merkle/note.ts'
-import { usage } from '../../base/errors.ts'
+import { LakeError, usage } from '../../base/errors.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { CommitDeps } from '../../lake/ledger/commit.ts'
 import { storedVersions, liveFiles } from '../../lake/ledger/index-queries.ts'
 import { pin } from '../../lake/store/lock.ts'
 import type { JobDeps } from '../../lake/ledger/job.ts'
 import { liesIn } from '../../lake/store/disk.ts'
-import { Engine } from '../../lake/store/engine.ts'
+import { Engine, quote } from '../../lake/store/engine.ts'
 import { places } from '../../lake/store/layout.ts'
 import { buildViews } from '../../query/views/build.ts'
 import { fileSql } from '../../query/views/relations.ts'
@@ -233,7 +233,7 @@ async function publishVersions(
   const stateFiles = [...state.files.values()]
   const paths = stateFiles.flatMap(({ path }) => (lostFiles.has(path) ? [] : [path]))
   const before = await bring(writing, paths)
-  const versionRows = tables.map(([name, { version }]) => `('${name}', ${version})`).join(', ')
+  const versionRows = tables.map(([name, { version }]) => `(${quote(name)}, ${version})`).join(', ')
   const newest =
     `(SELECT table_name, delta_version FROM (${before}) QUALIFY dense_rank() OVER (ORDER BY lake_version ` +
     'DESC) = 1)'
@@ -242,7 +242,7 @@ async function publishVersions(
     `SELECT count(*) AS differ FROM (FROM ${current} EXCEPT FROM ${newest})`,
   )
   if (state.version >= 0 && lostFiles.size === 0 && row?.differ === 0n) return undefined
-  const rows = `${before} ${paths.length > 0 ? `WHERE lake_version <> ${at.version}` : ''}
+  const rows = `SELECT * FROM (${before}) WHERE lake_version <> ${at.version}
     UNION ALL BY NAME SELECT CAST(${at.version} AS BIGINT) AS lake_version,
       ${microsSql(at.at)} AS lake_committed_at, table_name,
       CAST(delta_version AS BIGINT) AS delta_version, ${microsSql(at.now() * 1000)} AS committed_at FROM ${current}`
@@ -253,12 +253,22 @@ async function publishVersions(
   return await commitChange(writing, { table: { name: versionsTable }, columns, state }, { add, leave: stateFiles }, at)
 }
 
-/** Downloads files of the table and returns their rows as a SELECT over the local copies. */
+/**
+ * Downloads files of the table and returns their rows as a SELECT over the local copies. A file that is missing is
+ * refused: the rows are written anew without it, and the history in it would be lost.
+ */
 async function bring({ to, local }: Logs, paths: readonly string[]): Promise<string> {
   const parts: string[] = []
   for (const path of paths) {
     const file = local(`${versionsTable}-held-${parts.length}`)
-    if (await to.get(`${versionsTable}/${path}`, file)) parts.push(`SELECT * FROM ${fileSql(file)}`)
+    if (!(await to.get(`${versionsTable}/${path}`, file)))
+      throw new LakeError('incomplete', {
+        subject: `${to.uri}/${versionsTable}/${path}`,
+        expected: 'a file that was listed a moment ago',
+        got: 'no such file',
+        next: 'the table stays as it was; run the same command again',
+      })
+    parts.push(`SELECT * FROM ${fileSql(file)}`)
   }
-  return parts[0] ?? empty
+  return parts.length === 0 ? empty : parts.join(' UNION ALL BY NAME ')
 }
