@@ -1,26 +1,19 @@
 import type { Catalogue } from '../../catalog/catalogue.ts'
-import { type Lag, lagOf, runsMark } from '../../lake/ledger/derived.ts'
+import { type DerivedThing, type Lag, lagOf, runsMark } from '../../lake/ledger/derived.ts'
 import { listJournal } from '../../lake/ledger/journal.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
-import type { CommitDeps } from '../../lake/ledger/commit.ts'
 import { isWritable, statOf } from '../../lake/store/disk.ts'
 import { liveFiles } from '../../lake/ledger/index-queries.ts'
 import { textOf } from '../../lake/store/files.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import { isFree } from '../../lake/store/lock.ts'
-import type { BuiltViews } from './build.ts'
+import type { BuiltViews, ViewsBuild } from './build.ts'
 import { catalogueDigest, type Manifest, readManifest, templatesDigest } from './manifest.ts'
 
 /*
  * The law of what is derived, for views: every command that may commit ends with `bringViewsForward`, and whoever reads
  * asks `lagOfViews`.
  */
-
-/** Resources for building views. */
-interface ViewsBuild {
-  readonly catalogue: Catalogue
-  readonly deps: CommitDeps
-}
 
 /**
  * Measures how far the views in a folder are behind its journal; null if they are current, or there is no version.
@@ -32,8 +25,12 @@ export async function lagOfViews(root: string, program: string | null = null): P
   if (newest === 0) return null
   const manifest = await readManifest(root, [])
   const version = manifest?.version ?? (await scriptVersion(root))
-  const thing = { name: 'these views', version, program: manifest?.program ?? null, remedy: 'pitlake views' }
-  return lagOf(thing, { newest, program })
+  return lagOf(viewsOf(version, manifest?.program ?? null), { newest, program })
+}
+
+/** Describes the views for a lag: what they are called, their version and maker, and the command that rebuilds them. */
+function viewsOf(version: number | null, program: string | null): DerivedThing {
+  return { name: 'these views', version, program, remedy: 'pitlake views' }
 }
 
 /**
@@ -94,9 +91,9 @@ async function standingViews(ledger: Ledger, { version, objects }: Manifest): Pr
 async function currentManifest(ledger: Ledger, { catalogue, deps }: ViewsBuild): Promise<Manifest | null> {
   const manifest = await readManifest(ledger.root)
   if (manifest === undefined) return null
-  const thing = { name: 'these views', version: manifest.version, program: manifest.program, remedy: 'pitlake views' }
-  if (manifest.version > ledger.head().version) return null
-  if (lagOf(thing, { newest: ledger.head().version, program: deps.program }) !== null) return null
+  const { version, program } = manifest
+  if (version > ledger.head().version) return null
+  if (lagOf(viewsOf(version, program), { newest: ledger.head().version, program: deps.program }) !== null) return null
   const isOurs = manifest.templates === templatesDigest() && manifest.catalogue === catalogueDigest(catalogue)
   return isOurs ? manifest : null
 }

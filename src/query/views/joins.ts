@@ -33,7 +33,7 @@ import type { Weekday } from '../../base/time.ts'
  *   {{wanted DIMENSION LINE}}      value of a dimension that a metric is joined on, NULL if it takes none
  *   {{lag NAME}}                   no point is known earlier than this after the end of its interval, microseconds
  *   {{first_end NAME}} {{newest NAME}}   no point of it ends earlier than this, or starts later; NULL if unknown
- *   {{lag_class NAME}} {{chunks}}  see joins-grid; how many sixties of names are in `metrics`
+ *   {{lag_class NAME}} {{chunks}}  see lagClassSql; how many sixties of names are in `metrics`
  *   {{leaf COLUMN POINTER}}        v or o of a point, or of the part of its value at a column's pointer
  *   {{path NAME}}                  path of a name; the name itself if it is a part that is known before the whole
  *   {{pointer NAME}}               JSON pointer of a name (`metric` is the macro's own), else `component`; NULL if none
@@ -52,7 +52,7 @@ import type { Weekday } from '../../base/time.ts'
  *   {{end T INTERVAL}} {{length INTERVAL}}   its end, its length (months at their shortest), in microseconds
  *   {{count SINCE UNTIL INTERVAL}} number of intervals between two starts in microseconds
  *   {{fits PART WHOLE}}            whether intervals of the one make up intervals of the other
- *   {{expected K LAG NEWEST}} {{misses POINTS KEYS}}   see joins-grid
+ *   {{expected K LAG NEWEST}} {{misses POINTS KEYS}}   see expectedSql and missesSql
  *   {{text BODY}} {{its PLACE}}    answer to a text over the points of `metric`, for FROM, and a place in it; see
  *                                  joins-text
  *   {{counted ROW REVISED}}        rows that count if nulls are skipped

@@ -153,19 +153,20 @@ export function exportsOf(manifest: Manifest): ViewFile[] {
   return named.map((path) => ({ path, bytes: null, checksum: /-([0-9a-f]{16})-\d{10,}-/.exec(path)?.[1] ?? '' }))
 }
 
-/**
- * Identifies a file by its entry in the folder alone: a different file, or one that was written to, is recognised
- * without reading.
- */
-async function standing(
-  root: string,
-  path: string,
-): Promise<{ readonly size: number; readonly told: string } | 'denied' | null> {
+/** State of a file by its entry in the folder alone. */
+interface FileState {
+  readonly size: number
+  /** Text that changes when the file is replaced or written to, so that this is recognised without reading. */
+  readonly fingerprint: string
+}
+
+/** Reads the state of a file; null if there is none. */
+async function stateOf(root: string, path: string): Promise<FileState | 'denied' | null> {
   const facts = await statOf(inLake(root, path)).catch(deniedOnly)
   if (facts === undefined) return null
   if (facts === 'denied' || !isReadable(inLake(root, path))) return 'denied'
   const { ino, size, mtimeMs, ctimeMs } = facts
-  return { size, told: `${ino} ${size} ${mtimeMs} ${ctimeMs}` }
+  return { size, fingerprint: `${ino} ${size} ${mtimeMs} ${ctimeMs}` }
 }
 
 function deniedOnly(error: unknown): 'denied' {
@@ -176,16 +177,13 @@ function deniedOnly(error: unknown): 'denied' {
 /** Proves what of these files is new or was touched since, and writes down those that are as they should be. */
 export async function noteProved(root: string, files: readonly ViewFile[], disk: Disk, mark: string): Promise<void> {
   const before = await readNotes(root)
-  const standings = await Promise.all(files.map(async ({ path }) => standing(root, path)))
+  const states = await Promise.all(files.map(async ({ path }) => await stateOf(root, path)))
   const proved: Record<string, string> = {}
   for (const [i, file] of files.entries()) {
-    const now = standings[i]
-    const recordedDigest = now === 'denied' ? undefined : now?.told
-    if (
-      recordedDigest !== undefined &&
-      (before.get(file.path) === recordedDigest || (await holds(root, file, recordedDigest)))
-    )
-      proved[file.path] = recordedDigest
+    const now = states[i]
+    const fingerprint = now === 'denied' ? undefined : now?.fingerprint
+    if (fingerprint !== undefined && (before.get(file.path) === fingerprint || (await holds(root, file, fingerprint))))
+      proved[file.path] = fingerprint
   }
   const text = JSON.stringify(proved)
   if (text === JSON.stringify(Object.fromEntries(before))) return
@@ -195,10 +193,10 @@ export async function noteProved(root: string, files: readonly ViewFile[], disk:
 }
 
 /** Whether a file has its bytes, and was not touched meanwhile. */
-async function holds(root: string, { path, checksum }: ViewFile, recordedDigest: string): Promise<boolean> {
+async function holds(root: string, { path, checksum }: ViewFile, fingerprint: string): Promise<boolean> {
   if (!(await sha256File(inLake(root, path))).startsWith(checksum)) return false
-  const now = await standing(root, path)
-  return now !== 'denied' && now?.told === recordedDigest
+  const now = await stateOf(root, path)
+  return now !== 'denied' && now?.fingerprint === fingerprint
 }
 
 /** A file that is not what it should be. */
@@ -217,10 +215,10 @@ export async function firstChanged(
   most: number,
 ): Promise<ChangedFile | undefined> {
   const proved = await readNotes(root)
-  const standings = await Promise.all(files.map(async ({ path }) => standing(root, path)))
-  let filesLeft = most
+  const states = await Promise.all(files.map(async ({ path }) => await stateOf(root, path)))
+  let bytesLeft = most
   for (const [i, file] of files.entries()) {
-    const now = standings[i]
+    const now = states[i]
     const origin = file.bytes === null ? 'made for the views' : 'committed'
     const wrong = (bytes: string, got: string): ChangedFile => ({
       ...file,
@@ -236,8 +234,8 @@ export async function firstChanged(
       continue
     }
     if (file.bytes !== null && file.bytes !== now.size) return wrong(`${file.bytes} bytes`, `${now.size} bytes`)
-    if (proved.get(file.path) === now.told || now.size > filesLeft) continue
-    filesLeft -= now.size
+    if (proved.get(file.path) === now.fingerprint || now.size > bytesLeft) continue
+    bytesLeft -= now.size
     if (!(await sha256File(inLake(root, file.path))).startsWith(file.checksum)) return wrong('bytes', 'others')
   }
   return undefined
