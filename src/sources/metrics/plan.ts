@@ -18,7 +18,7 @@ import {
   type Weekday,
 } from '../../base/time.ts'
 import { bridge, intersect, minus, union, type Window } from '../../base/windows.ts'
-import { refusalOf, refusedPaths, wasHeld } from './path-refusals.ts'
+import { type RefusedPaths, refusalOf, refusedPaths, wasHeld } from './path-refusals.ts'
 import {
   beforeStart,
   isOfMetadata,
@@ -143,60 +143,110 @@ export function plan(
   limits: PlanLimits,
   now: Instant,
 ): Plan {
-  const asks: Ask[] = []
-  const blocked: BlockedWindow[] = []
-  let windows = 0
-  let expected = 0
-  const horizons = new Map<string, Horizon>()
   const paths = refusedPaths(storedSeries)
-  /** Series that are not requested because a name is not mapped, if the lake has already recorded this. */
-  const silent = new Map<string, number>()
-  for (const want of wantedSeries) {
-    const stored = storedSeries.get(want.series.id)
-    const interval = storedInterval({ interval: want.series.interval, settled: stored?.settled ?? null })
-    const key = `${want.endpoint.path} ${interval}`
-    const horizon =
-      horizons.get(key) ??
-      horizonOf(limits.eager ? unassumed(want.endpoint) : want.endpoint, interval, now, limits.weekStart)
-    horizons.set(key, horizon)
-    const range = {
-      since: ceil(want.since ?? historyStart, interval, limits.weekStart),
-      until: Math.min(want.until === null ? Infinity : ceil(want.until, interval, limits.weekStart), horizon.final),
-    }
-    if (range.since >= range.until) continue
-    const { series, endpoint } = want
-    const line: Line = { want, known: stored, interval, horizon, limits, now }
-    const unmapped = limits.blocked(series, endpoint)
-    const seriesMetadata = limits.metadataOf?.(series, endpoint) ?? null
-    const requestKind = want.exact === true ? 'exact' : limits.gapsOnly || wasHeld(stored) ? 'held' : 'new'
-    const { refusal, suspect, isShared } = refusalOf(endpoint.path, stored, paths, now)
-    const metadata = standingOf(seriesMetadata, stored?.answers ?? [], requestKind, (at) =>
-      floor(at, interval, limits.weekStart),
-    )
-    const missingParts = missingWindows(line, range, { placeholder: unmapped !== null, suspect, ...metadata })
-    const doubtful = doubtfulOf(line, range, missingParts.length > 0)
-    if (unmapped !== null && missingParts.length === 0) silent.set(unmapped, (silent.get(unmapped) ?? 0) + 1)
-    if (missingParts.length + doubtful.length === 0) continue
-    const block = (parts: readonly Window[], reason: string, recorded: RecordedStanding | null): void =>
-      void blocked.push(...parts.map((window) => ({ series, endpoint, interval, window, reason, recorded })))
-    const why = (unmapped === null && !limits.gapsOnly ? refusal : null) ?? metadata.unlisted
-    if (unmapped !== null || why !== null) {
-      block(missingParts, unmapped ?? why?.reason ?? '', why)
-      continue
-    }
-    const early = intersect(missingParts, [{ since: Number.NEGATIVE_INFINITY, until: metadata.begins }])
-    block(early, beforeStart, { state: 'empty', asked_at: metadata.at, request: null })
-    const missing = union([...minus(missingParts, early), ...doubtful])
-    if (missing.length === 0) continue
-    windows += missing.length
-    const requestsOfSeries = requestsFor(line, missing)
-    for (const ask of requestsOfSeries) expected += expectedOf(ask, stored)
-    const marked = { refused: wasHeld(stored) ? ('held' as const) : ('new' as const) }
-    asks.push(...(isShared ? requestsOfSeries.map((ask) => ({ ...ask, ...marked })) : requestsOfSeries))
+  const horizonFor = horizonsBy(limits, now)
+  const judged = wantedSeries.map((want) => {
+    const known = storedSeries.get(want.series.id)
+    const interval = storedInterval({ interval: want.series.interval, settled: known?.settled ?? null })
+    return judgeSeries({ want, known, interval, horizon: horizonFor(want.endpoint, interval), limits, now }, paths)
+  })
+  const asks = judged.flatMap((series) => series.asks)
+  const windows = judged.reduce((sum, series) => sum + series.windows, 0)
+  const points = judged.reduce((sum, series) => sum + series.points, 0)
+  const silent = Map.groupBy(
+    judged.flatMap((series) => series.silent ?? []),
+    (reason) => reason,
+  )
+  const unmappedNotes = [...silent].map(([reason, { length }]) => `${length} series not requested: ${reason}`)
+  return {
+    asks,
+    blocked: judged.flatMap((series) => series.blocked),
+    totals: { ...totalsOf(wantedSeries.length, windows, asks, limits), points },
+    notes: [...notesOf(wantedSeries, now), ...unmappedNotes],
   }
-  const unmappedNotes = [...silent].map(([reason, series]) => `${series} series not requested: ${reason}`)
-  const totals = { ...totalsOf(wantedSeries.length, windows, asks, limits), points: expected }
-  return { asks, blocked, totals, notes: [...notesOf(wantedSeries, now), ...unmappedNotes] }
+}
+
+/** Returns a function for the horizon of an endpoint and an interval, which many series share. */
+function horizonsBy(
+  { eager, weekStart }: PlanLimits,
+  now: Instant,
+): (endpoint: Endpoint, interval: Interval) => Horizon {
+  const horizons = new Map<string, Horizon>()
+  return (endpoint, interval) => {
+    const key = `${endpoint.path} ${interval}`
+    const horizon =
+      horizons.get(key) ?? horizonOf(eager === true ? unassumed(endpoint) : endpoint, interval, now, weekStart)
+    horizons.set(key, horizon)
+    return horizon
+  }
+}
+
+/** The part of a plan that is about one series. */
+interface SeriesPlan {
+  readonly asks: readonly Ask[]
+  readonly blocked: readonly BlockedWindow[]
+  /** Number of missing windows that the requests resolve. */
+  readonly windows: number
+  /** Number of new points that the requests should return. */
+  readonly points: number
+  /** Reason for not requesting it because a name is not mapped, if the lake has already recorded that; else null. */
+  readonly silent: string | null
+}
+
+const nothingPlanned: SeriesPlan = { asks: [], blocked: [], windows: 0, points: 0, silent: null }
+
+/** Plans the requests of one series, or says why its missing windows are not requested. */
+function judgeSeries(line: Line, paths: RefusedPaths): SeriesPlan {
+  const { want, known, limits, now } = line
+  const range = wantedRange(line)
+  if (range.since >= range.until) return nothingPlanned
+  const unmapped = limits.blocked(want.series, want.endpoint)
+  const metadata = metadataStanding(line)
+  const { refusal, suspect, isShared } = refusalOf(want.endpoint.path, known, paths, now)
+  const missing = missingWindows(line, range, { placeholder: unmapped !== null, suspect, ...metadata })
+  const doubtful = doubtfulOf(line, range, missing.length > 0)
+  if (missing.length + doubtful.length === 0) return { ...nothingPlanned, silent: unmapped }
+  const recorded = (unmapped === null && !limits.gapsOnly ? refusal : null) ?? metadata.unlisted
+  const reason = unmapped ?? recorded?.reason ?? null
+  if (reason !== null) {
+    const silent = missing.length === 0 ? unmapped : null
+    return { ...nothingPlanned, blocked: blockedWindows(line, missing, reason, recorded), silent }
+  }
+  const early = intersect(missing, [{ since: Number.NEGATIVE_INFINITY, until: metadata.begins }])
+  const blocked = blockedWindows(line, early, beforeStart, { state: 'empty', asked_at: metadata.at, request: null })
+  const windows = union([...minus(missing, early), ...doubtful])
+  const requests = requestsFor(line, windows)
+  const refused = wasHeld(known) ? 'held' : 'new'
+  return {
+    asks: isShared ? requests.map((ask) => ({ ...ask, refused })) : requests,
+    blocked,
+    windows: windows.length,
+    points: requests.reduce((sum, ask) => sum + expectedOf(ask, known), 0),
+    silent: null,
+  }
+}
+
+/** Returns the range of a series that is wanted and can be expected, on its grid; empty if none can. */
+function wantedRange({ want, interval, horizon, limits: { weekStart } }: Line): Window {
+  const until = want.until === null ? Infinity : ceil(want.until, interval, weekStart)
+  return { since: ceil(want.since ?? historyStart, interval, weekStart), until: Math.min(until, horizon.final) }
+}
+
+/** Returns the consequences of the provider's metadata for a series. */
+function metadataStanding({ want, known, interval, limits }: Line): MetadataStanding {
+  const { series, endpoint, exact } = want
+  const kind = exact === true ? 'exact' : limits.gapsOnly || wasHeld(known) ? 'held' : 'new'
+  const metadata = limits.metadataOf?.(series, endpoint) ?? null
+  return standingOf(metadata, known?.answers ?? [], kind, (at) => floor(at, interval, limits.weekStart))
+}
+
+function blockedWindows(
+  { want: { series, endpoint }, interval }: Line,
+  windows: readonly Window[],
+  reason: string,
+  recorded: RecordedStanding | null,
+): BlockedWindow[] {
+  return windows.map((window) => ({ series, endpoint, interval, window, reason, recorded }))
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   type ConflictStatus,
   type Loaded,
   type Ordered,
+  type Reader,
   type Tally,
 } from './conversion-types.ts'
 import { forgetBodies } from './read-bodies.ts'
@@ -54,71 +55,132 @@ export interface Comparison {
   readonly alike: boolean
 }
 
+/** Facts about a batch that decide how it is compared; all are known before anything runs. */
+interface ComparisonPlan {
+  /** The bodies that are not poisoned. */
+  readonly good: readonly Good[]
+  /** SQL that creates the table of the stored points. */
+  readonly storedSql: string
+  /** Time of the commit, microseconds. */
+  readonly observedAt: bigint
+  /** Reader of user files; undefined for answers of a provider. */
+  readonly reader: Reader | undefined
+  /** Whether a body contains one `t` twice. */
+  readonly hasDoubles: boolean
+  /** Whether a series may be revised. */
+  readonly isRevisable: boolean
+  /** Whether a series lost points with a file. */
+  readonly hasLost: boolean
+  /** Whether no stored point can occur in the bodies: then all offered points are new and need no table. */
+  readonly isAllNew: boolean
+  /** Whether the requested ranges of each series are disjoint. */
+  readonly areApart: boolean
+  /** Whether `new_points` is all that was read, in the order in which it was read. */
+  readonly asRead: boolean
+  /** Whether, in addition, all is of one partition with one rule, requested at once. */
+  readonly alike: boolean
+  /** Whether the bodies can contradict neither stored points nor each other. */
+  readonly isUncontradicted: boolean
+}
+
+function planComparison(ordered: readonly Ordered[], loaded: Loaded): ComparisonPlan {
+  const good = ordered.flatMap((job, i) => (loaded.poison.has(i) ? [] : [{ ...job, i }]))
+  const staged = [...loaded.staged.values()]
+  const hasDoubles = staged.some((body) => body.doubled)
+  const isRevisable = hasRevisable(good)
+  const hasLost = good.some(({ body }) => body.lost)
+  const storedSql = storedPointsSql(good, loaded, isRevisable)
+  const isAllNew = storedSql === noStoredPoints && !hasLost
+  const apart = areApart(good)
+  const areInside = good.every((job) => isInside(job, loaded))
+  // DuckDB reads the larger side of a join in its order: that must be the points.
+  const points = staged.reduce((sum, body) => sum + body.points, 0)
+  const asRead = isAllNew && apart && !hasDoubles && !isRevisable && points > 10 * ordered.length
+  // If no point lies outside its window, and no windows overlap, no body contains another one's points.
+  const areAlone = new Set(good.map(({ rank }) => rank)).size === good.length || (apart && areInside)
+  return {
+    good,
+    storedSql,
+    observedAt: good[0]?.part.observedAt ?? 0n,
+    reader: ordered[0]?.part.reader,
+    hasDoubles,
+    isRevisable,
+    hasLost,
+    isAllNew,
+    areApart: apart,
+    asRead,
+    alike: asRead && areInside && loaded.alike === true,
+    isUncontradicted: (isAllNew && areAlone) || good.every(({ part }) => part.overlap === 'off'),
+  }
+}
+
 /** Compares the staged points of a batch with the stored ones and with each other. */
 export async function compare(session: Engine, ordered: readonly Ordered[], loaded: Loaded): Promise<Comparison> {
-  const good = ordered.flatMap((job, i) => (loaded.poison.has(i) ? [] : [{ ...job, i }]))
-  const doubled = [...loaded.staged.values()].some((body) => body.doubled)
-  const revised = hasRevisable(good)
-  const stored = storedPointsSql(good, loaded, revised)
-  await session.run(stored)
-  const hasLost = good.some(({ body }) => body.lost)
+  const plan = planComparison(ordered, loaded)
+  const { good, observedAt, reader, isRevisable, hasLost, isUncontradicted } = plan
+  await session.run(plan.storedSql)
   if (hasLost) await createLostTables(session, good)
-  const interval = intervalSql(ordered.map(({ part }) => part.interval))
-  const rowSql = { close: endSql('t', interval), instant: rowInstantSql('t', 'close') }
-  // Without stored points to compare with, all offered points are new and need not be written to a table.
-  const bare = stored === noStoredPoints && !hasLost
-  const isApart = areApart(good)
-  // DuckDB reads the larger side of a join in its order: that must be the points.
-  const points = [...loaded.staged.values()].reduce((sum, body) => sum + body.points, 0)
-  const asRead = bare && isApart && !doubled && !revised && points > 10 * ordered.length
-  const inside = good.every((job) => isInside(job, loaded))
-  const alike = asRead && inside && loaded.alike === true
-  await session.run(
-    statement('offered_points', {
-      kind: asRead ? 'VIEW' : 'TABLE',
-      ...rowSql,
-      told: alike ? uniformBatchSql(ordered) : `${hasLost ? 'restored_points' : 'staged_points'} ${withBatchSql}`,
-      distinct: doubled ? `DISTINCT ON (body, t${revised ? ', computed' : ''})` : '',
-    }),
-  )
-  const reader = ordered[0]?.part.reader
-  if (!asRead) await (reader?.unload ?? forgetBodies)(session)
-  const first = { distinct: 'DISTINCT ON (rank, t)', order: 'ORDER BY rank, t, ord' }
-  await session.run(
-    statement('new_points', {
-      kind: bare && isApart && !revised ? 'VIEW' : 'TABLE',
-      unstored: bare ? '' : 'ANTI JOIN stored_points USING (rank, t)',
-      plain: revised ? ' AND revisable IS NULL' : '',
-      ...(isApart ? { distinct: '', order: '' } : first),
-    }),
-  )
-  if (revised) await addVintages(session, good[0]?.part.observedAt ?? 0n)
-  await session.run(statement('known_points', { observed: `${good[0]?.part.observedAt ?? 0}::BIGINT` }))
-  // If no point lies outside its window, and no windows overlap, no body contains another one's points.
-  const alone = new Set(good.map(({ rank }) => rank)).size === good.length || (isApart && inside)
-  const uncompared = (bare && alone) || good.every(({ part }) => part.overlap === 'off')
-  const rewritten = revised ? await rowsAsNumbers<Contradiction>(session, statement('rewritten_vintages')) : []
-  const contradictions = [...rewritten, ...(uncompared ? [] : await contradict(session, reader === undefined))]
-  const lacking = uncompared || reader === undefined ? 0 : await countLacking(session)
-  const statuses = uncompared ? [] : await readDifferenceAnswers(session, ordered, contradictions)
-  const late = await createLatePoints(session, good, { lost: hasLost, revised })
-  const regained = hasLost ? await regain(session, ordered, good[0]?.part.observedAt ?? 0n, revised) : []
-  const latePoints = late && reader !== undefined ? await countLate(session, revised) : 0
-  const tallies = await tally(session, talliesSql(bare && isApart, revised))
-  const vanishedPoints = revised ? await rowsAsNumbers<VanishedPoints>(session, statement('vanished_vintages')) : []
+  await createOfferedPoints(session, ordered, plan)
+  if (!plan.asRead) await (reader?.unload ?? forgetBodies)(session)
+  await createNewPoints(session, plan)
+  await session.run(statement('known_points', { observed: `${observedAt}::BIGINT` }))
+  const rewritten = isRevisable ? await rowsAsNumbers<Contradiction>(session, statement('rewritten_vintages')) : []
+  const differing = isUncontradicted ? [] : await contradict(session, reader === undefined)
+  const contradictions = [...rewritten, ...differing]
+  const lacking = isUncontradicted || reader === undefined ? 0 : await countLacking(session)
+  const statuses = isUncontradicted ? [] : await readDifferenceAnswers(session, ordered, contradictions)
+  const late = await createLatePoints(session, good, { lost: hasLost, revised: isRevisable })
+  const regained = hasLost ? await regain(session, ordered, observedAt, isRevisable) : []
+  const latePoints = late && reader !== undefined ? await countLate(session, isRevisable) : 0
+  const tallies = await tally(session, talliesSql(plan.isAllNew && plan.areApart, isRevisable))
+  const vanished = isRevisable ? await rowsAsNumbers<VanishedPoints>(session, statement('vanished_vintages')) : []
   return {
     late,
     minusZero: hasLost || minusZero(loaded),
     tallies,
     contradictions,
-    vanished: vanishedPoints,
+    vanished,
     statuses,
     regained,
     lacking,
     latePoints,
-    asRead,
-    alike,
+    asRead: plan.asRead,
+    alike: plan.alike,
   }
+}
+
+/** Creates `offered_points`, the points of the bodies with their requests and rules. */
+async function createOfferedPoints(session: Engine, ordered: readonly Ordered[], plan: ComparisonPlan): Promise<void> {
+  const interval = intervalSql(ordered.map(({ part }) => part.interval))
+  const computed = plan.isRevisable ? ', computed' : ''
+  await session.run(
+    statement('offered_points', {
+      kind: plan.asRead ? 'VIEW' : 'TABLE',
+      close: endSql('t', interval),
+      instant: rowInstantSql('t', 'close'),
+      told: plan.alike
+        ? uniformBatchSql(ordered)
+        : `${plan.hasLost ? 'restored_points' : 'staged_points'} ${withBatchSql}`,
+      distinct: plan.hasDoubles ? `DISTINCT ON (body, t${computed})` : '',
+    }),
+  )
+}
+
+/** Creates `new_points`: the offered points that are not stored, and the further vintages of revisable series. */
+async function createNewPoints(
+  session: Engine,
+  { isAllNew, areApart: apart, isRevisable, observedAt }: ComparisonPlan,
+): Promise<void> {
+  const first = { distinct: 'DISTINCT ON (rank, t)', order: 'ORDER BY rank, t, ord' }
+  await session.run(
+    statement('new_points', {
+      kind: isAllNew && apart && !isRevisable ? 'VIEW' : 'TABLE',
+      unstored: isAllNew ? '' : 'ANTI JOIN stored_points USING (rank, t)',
+      plain: isRevisable ? ' AND revisable IS NULL' : '',
+      ...(apart ? { distinct: '', order: '' } : first),
+    }),
+  )
+  if (isRevisable) await addVintages(session, observedAt)
 }
 
 /** Runs SQL that counts what each body added, by position. */
