@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ListedCommand, optionsOf } from '../../src/interfaces/cli/spec.ts'
 import { commandTable } from '../../src/interfaces/commands/table.ts'
+import { jsonOf } from '../../src/base/json.ts'
 import type { Row } from './ends-rows.ts'
 import { files, type Prepared } from './ends-words.ts'
-import { openStage, type Stage } from './ends-stage.ts'
+import { openStage, type Played, type Stage } from './ends-stage.ts'
 import { sample } from './tiers.ts'
 
 /** Every command by its name. */
@@ -23,6 +24,12 @@ function typed(text: string): { readonly command: string; readonly flags: readon
 
 const nameOf = ([command, rest, scene, code]: Row): string =>
   `${[command, rest].join(' ').trim()} ${JSON.stringify(scene)} ends with ${code}`
+
+/** How a command ended, as the message of a failed expectation: a part of it alone does not tell why it differs. */
+function wholeEnd({ code, signal, out, err, left }: Played): string {
+  const how = signal === undefined || signal === null ? `with ${code}` : `by ${signal}`
+  return `it ended ${how}\nstdout: ${out}\nstderr: ${err}\nleft: ${(left ?? []).join(', ')}`
+}
 
 /** Whether the disk fills, or another commit is waited for. */
 const isPatient = ([, , scene]: Row): boolean => scene.with === 'full-disk' || scene.with === 'impatient'
@@ -57,18 +64,19 @@ export function playRows(rows: readonly Row[], prepared: readonly Prepared[], is
       scene,
       alone.has(row),
     )
-    expect(ended.left ?? []).toEqual([])
+    const whole = wholeEnd(ended)
     const said = err === '' ? '' : (expect.stringMatching(err) as string)
-    expect([ended.code, ended.err]).toEqual([code, said])
-    if (json) expect(JSON.parse(ended.out)).toMatchObject(out)
-    else expect(ended.out).toEqual(out === '' ? '' : expect.stringMatching(out))
+    expect([ended.code, ended.err], whole).toEqual([code, said])
+    if (json) expect(jsonOf(ended.out), whole).toMatchObject(out)
+    else expect(ended.out, whole).toEqual(out === '' ? '' : expect.stringMatching(out))
+    expect(ended.left ?? [], whole).toEqual([])
     expect(ended.out + ended.err).not.toContain('ends-metrics-key')
     expect(ended.out + ended.err).not.toContain('ends-registry-key')
     for (const { command: next, flags } of typed(ended.err)) {
       const spec = specs.get(next)
-      expect(spec === undefined ? next : 'known').toBe('known')
+      expect(spec === undefined ? next : 'known', whole).toBe('known')
       const known = spec === undefined ? [] : optionsOf(spec).flatMap(({ flags }) => /--[a-z-]+/.exec(flags) ?? [])
-      expect([...known, '--help', '--data']).toEqual(expect.arrayContaining([...flags]))
+      expect([...known, '--help', '--data'], whole).toEqual(expect.arrayContaining([...flags]))
     }
   })
 }

@@ -95,7 +95,7 @@ export interface Scene {
 }
 
 /** How a command ended, and what of it was left that would keep its process, where it had none of its own. */
-type Played = Ended & { readonly left?: readonly string[] }
+export type Played = Ended & { readonly left?: readonly string[] }
 
 /** A folder with a lake and files beside it, and providers; each command finds them anew. */
 export interface Stage extends AsyncDisposable {

@@ -5,7 +5,10 @@ const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 /** How a process of the program ended, and what it said. */
 export interface Ended {
+  /** Null if a signal ended it. */
   readonly code: number | null
+  /** The signal that ended it. */
+  readonly signal?: NodeJS.Signals | null
   readonly out: string
   readonly err: string
 }
@@ -31,6 +34,8 @@ export async function program(argv: readonly string[], { cwd, env = {}, preload 
   let err = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text))
-  const code = await new Promise<number | null>((done) => child.on('close', done))
-  return { code, out, err }
+  const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((done) =>
+    child.on('close', (...end) => done(end)),
+  )
+  return { code, signal, out, err }
 }
