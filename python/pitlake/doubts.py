@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
+from .fence import one_select
 from .queries import DIMENSIONS, Decided, Options, decided_sql
 from .text import listed, quote, quote_name, utc_sql
 
@@ -54,6 +56,16 @@ def near(own: duckdb.DuckDBPyConnection, macro: str, word: str, known: Sequence[
     return _meant(found, known[:6])
 
 
+@dataclass(frozen=True)
+class JoinReach:
+    """How far the decisions of one join of a query reach."""
+
+    metrics: Sequence[Question]
+    """Metrics of the join, each with the assets and the newest of its decisions."""
+    unresolved: Sequence[Question]
+    """Metrics with unresolved decisions, each with their number and the earliest of them."""
+
+
 class Noticed:
     """Notes on a query that ran on a connection: the lake reports what it queries, and what is known of that."""
 
@@ -64,6 +76,8 @@ class Noticed:
         self._texts = {str(name): value for name, value in given.items() if isinstance(value, str)}
         self._asked = asked
         """Content of the query; None until its words are read."""
+        self._reaches: dict[int, JoinReach] = {}
+        """Reaches of joins that were computed, by the place of the join in the query."""
         self._lost: list[str] = []
         """Reasons why notes could not be computed."""
         self._as_of_read: list[tuple[Any, ...]] = []
@@ -77,13 +91,12 @@ class Noticed:
         nothing = rows == 0 or rows == 1 and all(zero or not held for held, zero, _ in columns.values())
         asked = self.early()
         if empty or zero and self._asks()["counts"]:
-            decided = self._decided(True)
-            metrics = [one for join in decided for one in join["metrics"]] + self._asks()["metrics"]
+            metrics = [one for reach in self._reach_of_joins(True) for one in reach.metrics] + self._asks()["metrics"]
             known = {asset for one in metrics for asset in one["asset"]}
             texts = [text for text in self._asks()["texts"] if text not in known]
             asked |= {"metrics": metrics, "texts": texts, "tables": self._asks()["tables"], "grids": self._asks().get("grids", []),
                       "members": self._asks().get("members", []), "empty": nothing}
-        return self.told(asked)
+        return self.notes_on(asked)
 
     def of_decided(self, frame: Any, decided: Decided, columns: Sequence[tuple[str, str]], interval: str, options: Options) -> list[str]:
         """Computes notes from the columns of its answer that are empty for some assets, each with its metric."""
@@ -92,7 +105,7 @@ class Noticed:
         last, without = self._ends(decided, bool(empty))
         asked = [of_metric(metric, interval, assets, options.dimensions(), component=options.component, last=last, everywhere=not some)
                  for metric, some, assets in empty]
-        return self.told({**self.early(), "metrics": asked, "without_instant": without})
+        return self.notes_on({**self.early(), "metrics": asked, "without_instant": without})
 
     def _values_by_asset(self, frame: Any, decided: Decided, columns: Sequence[str]) -> dict[str, tuple[bool, list[str]]]:
         """Checks whether each column has a value, and for which assets it has none."""
@@ -114,7 +127,7 @@ SELECT asset, max(ts) AS ts, count(*) FILTER (ts IS NULL) AS without FROM {decid
     def of_no_member(self, universe: str) -> list[str]:
         """Computes notes on a condition on the universe that no product met."""
         asked = self._aside(lambda: self._asked_by([f"SELECT 1 FROM universe WHERE (\n{universe}\n)"]), Question())
-        return [f"no product met universe at any of these times: {universe}", *self.told({"members": asked.get("members", [])})]
+        return [f"no product met universe at any of these times: {universe}", *self.notes_on({"members": asked.get("members", [])})]
 
     def of_columns(self, frame: Any, table: str, columns: Sequence[str], members: bool) -> list[str]:
         """Computes notes on registry columns that are NULL in all rows: known values, or which assets are linked."""
@@ -137,18 +150,18 @@ SELECT 1 FROM pit_registry('_pit_listed') WHERE product_id IS NOT NULL LIMIT 1""
     def of_empty_column(self, frame: Any, column: str, asked: Question) -> list[str]:
         """Computes notes on an empty column of its answer, although one metric was queried."""
         held = self._held(frame) if len(frame) else {}
-        return self.told({"metrics": [asked]} if not len(frame) or not held.get(column, (True,))[0] else {})
+        return self.notes_on({"metrics": [asked]} if not len(frame) or not held.get(column, (True,))[0] else {})
 
     def _held(self, frame: Any, by: str | None = None, columns: Sequence[str] | None = None) -> dict[str, tuple[bool, bool, list[str]]]:
         """Checks if each column (default: all) has a value, or a 0, and for which texts in column `by` it is empty."""
-        self._own.register("_pit_told", frame)
-        names = columns or self._own.sql("FROM _pit_told").columns
+        self._own.register("_pit_answer", frame)
+        names = columns or self._own.sql("FROM _pit_answer").columns
         key = "NULL" if by is None else quote_name(by)
-        held, zero = (", ".join(told.format(quote_name(name)) for name in names) for told in (
+        held, zero = (", ".join(test.format(quote_name(name)) for name in names) for test in (
             "count({}) > 0", "coalesce(CAST(any_value({}) AS VARCHAR) = '0', false)"))
         # A frame may hold objects that the engine has no type for.
-        rows = self._aside(lambda: self._rows(f"SELECT {key} AS own, [{held}], [{zero}] FROM _pit_told GROUP BY own ORDER BY own"), list[tuple[Any, ...]]())
-        self._own.unregister("_pit_told")
+        rows = self._aside(lambda: self._rows(f"SELECT {key} AS own, [{held}], [{zero}] FROM _pit_answer GROUP BY own ORDER BY own"), list[tuple[Any, ...]]())
+        self._own.unregister("_pit_answer")
         return {name: (any(row[1][n] for row in rows), any(row[2][n] for row in rows), [row[0] for row in rows if row[0] is not None and not row[1][n]])
                 for n, name in enumerate(names) if rows}
 
@@ -156,16 +169,16 @@ SELECT 1 FROM pit_registry('_pit_listed') WHERE product_id IS NOT NULL LIMIT 1""
         """Lists what to note whatever it answers: assumptions, and decisions later than the resolved range."""
         asked: Question = {}
         if _JOINS.search(self._query):
-            asked["beyond"] = [row for join in self._decided(False) for row in join["beyond_rows"]]
+            asked["beyond"] = [row for reach in self._reach_of_joins(False) for row in reach.unresolved]
         if self._as_of() is not None:
             asked["tables"] = self._asks()["tables"]
         return asked
 
-    def told(self, asked: Question) -> list[str]:
+    def notes_on(self, asked: Question) -> list[str]:
         """Formats the notes of a question; they look past `as_of`, for it helps to see since when a thing is known."""
         notes: list[str] = []
         try:
-            notes = self._told(asked) if any(asked.values()) else []
+            notes = self._read_notes(asked) if any(asked.values()) else []
         except (duckdb.CatalogException, duckdb.BinderException):
             pass  # The views of another program may not know how to answer.
         except duckdb.InterruptException:
@@ -184,7 +197,7 @@ SELECT 1 FROM pit_registry('_pit_listed') WHERE product_id IS NOT NULL LIMIT 1""
             self._lost += filter(None, [_loss_in(error)])
             return otherwise
 
-    def _told(self, asked: Question) -> list[str]:
+    def _read_notes(self, asked: Question) -> list[str]:
         question = json.dumps({**asked, "as_of": self._as_of()})
         rows = self._seat.cursor(as_of=None).execute(f"FROM question_notes({quote(question)})").fetchall()
         return [_words(subject, json.loads(figures or "{}"), near, there, words) for _, subject, figures, near, there, words in rows]
@@ -211,20 +224,26 @@ SELECT 1 FROM pit_registry('_pit_listed') WHERE product_id IS NOT NULL LIMIT 1""
             f"SELECT CAST(asked AS VARCHAR) FROM question_asked([{listed(texts)}], {quote(json.dumps(self._texts))})").fetchall()[0][0])
         return asked
 
-    def _decided(self, every: bool) -> list[Question]:
-        """Finds how far the decisions of each join reach and, if one may be late, counts them."""
-        joins = [join for join in self._asks()["joins"] if every or join.get("answers_unsettled")]
-        for join in joins:
-            if "beyond_rows" not in join:
-                names = json.dumps([one["name"] for one in join["metrics"]])
-                # The decisions may stand in no CTE of which the lake knows.
-                last, assets, late = (self._of_decisions(join, "ends" if "ends" in join else "decisions", "question_reach", [names, join["interval"]]) or [(None, "[]", False)])[0]
-                rows = self._of_decisions(join, "decisions", "question_unresolved", [names, join["interval"], *(join[one] for one in DIMENSIONS)]) \
-                    if late and join.get("answers_unsettled") else []
-                join["beyond_rows"] = [dict(zip(("metric", "decisions", "since"), row)) for row in rows]
-                for one in join["metrics"]:
-                    one |= {"last": last, "asset": json.loads(assets)}
-        return joins
+    def _reach_of_joins(self, every: bool) -> list[JoinReach]:
+        """Finds how far the decisions reach of each join, or only of those whose answers may be unresolved."""
+        return [self._reach_of(place) for place, join in enumerate(self._asks()["joins"]) if every or join.get("answers_unsettled")]
+
+    def _reach_of(self, place: int) -> JoinReach:
+        if place not in self._reaches:
+            self._reaches[place] = self._find_reach(self._asks()["joins"][place])
+        return self._reaches[place]
+
+    def _find_reach(self, join: Question) -> JoinReach:
+        """Finds how far the decisions of a join reach and, if one may be late, counts them."""
+        names, interval = json.dumps([one["name"] for one in join["metrics"]]), join["interval"]
+        found = self._of_decisions(join, "ends" if "ends" in join else "decisions", "question_reach", [names, interval])
+        # The decisions may stand in no CTE of which the lake knows.
+        last, assets, is_late = found[0] if found else (None, "[]", False)
+        rows = self._of_decisions(join, "decisions", "question_unresolved", [names, interval, *(join[one] for one in DIMENSIONS)]) \
+            if is_late and join.get("answers_unsettled") else []
+        return JoinReach(
+            metrics=[{**one, "last": last, "asset": json.loads(assets)} for one in join["metrics"]],
+            unresolved=[dict(zip(("metric", "decisions", "since"), row)) for row in rows])
 
     def _of_decisions(self, join: Question, which: str, macro: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
         """Runs a macro of the lake over the decisions of a join, or their ends; all values are parameters."""
@@ -265,12 +284,6 @@ def _loss_in(error: BaseException) -> str | None:
     if isinstance(error, duckdb.IOException) and re.search("No space left on device|Disk quota exceeded", str(error)):
         return "too little disk"
     return _REPORT if isinstance(error, (duckdb.IOException, duckdb.InternalException, duckdb.FatalException)) else None
-
-
-def one_select(own: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement | None:
-    """Parses a text that is exactly one SELECT; None for any other text."""
-    statements = own.extract_statements(text)
-    return statements[0] if len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT else None
 
 
 def read_only(own: duckdb.DuckDBPyConnection, query: duckdb.Statement, values: Sequence[object]) -> list[tuple[Any, ...]]:

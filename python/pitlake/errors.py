@@ -50,7 +50,7 @@ def refusal(subject: str, expected: str, got: object = None, fix: str = "") -> L
 
 
 @contextmanager
-def told(near_metrics: Callable[[str], Sequence[str]], query: str | None = None) -> Iterator[None]:
+def translate_errors(near_metrics: Callable[[str], Sequence[str]], query: str | None = None) -> Iterator[None]:
     """Converts DuckDB's refusals to the words of every other interface, with their place in the user's `query`."""
     try:
         yield

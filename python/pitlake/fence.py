@@ -1,9 +1,11 @@
-"""Limits of a query whose answer must follow from the lake alone."""
+"""Limits of SQL that a caller writes: what it may be, and what it may read."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
+from typing import Any
 
 import duckdb
 
@@ -29,6 +31,36 @@ def refuse_hidden(text: str) -> None:
     """Refuses a statement that writes behind the word WITH, where a reader does not expect it."""
     if _WRITES.search(_bare(text)):
         raise refusal("SQL", WRITES, "a statement that writes, in a WITH", READ_ONLY)
+
+
+def one_select(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement | None:
+    """Parses a text that is exactly one SELECT; None for any other text."""
+    statements = connection.extract_statements(text)
+    return statements[0] if len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT else None
+
+
+def is_one_expression(connection: duckdb.DuckDBPyConnection, text: str) -> bool:
+    """Whether a text is exactly one expression: the tree around it must equal the tree around `true`."""
+    shell = _shell_around(connection, text)
+    return shell is not None and shell == _shell_around(connection, "true")
+
+
+def _shell_around(connection: duckdb.DuckDBPyConnection, expression: str) -> dict[str, Any] | None:
+    """Parses the SELECT of one expression, and removes that; None if the text is a different statement or none."""
+    if "\0" in expression:
+        # DuckDB reads a statement up to its first NUL.
+        return None
+    [(tree,)] = connection.execute(
+        "SELECT CAST(system.main.json_serialize_sql(CAST($1 AS VARCHAR)) AS VARCHAR)", [f"SELECT (\n{expression}\n)"]).fetchall()
+    statements = json.loads(tree).get("statements", [])
+    node: dict[str, Any] = statements[0]["node"] if len(statements) == 1 else {}
+    return {**node, "select_list": None} if len(node.get("select_list", [])) == 1 else None
+
+
+def refuse_import(statements: Iterable[duckdb.Statement]) -> None:
+    """Refuses IMPORT DATABASE: it is one statement that runs all those of a file."""
+    if any(one.type == duckdb.StatementType.PRAGMA and re.search(r"\bIMPORT\b", _bare(one.query), re.I) for one in statements):
+        raise refusal("SQL", WRITES, "IMPORT", READ_ONLY)
 
 
 def _refuse(got: str | None) -> None:

@@ -38,7 +38,7 @@ def refuse_changed(folder: Path, version: int) -> None:
         fix = "run `pitlake views`: it rebuilds them" if size is None else "run `pitlake doctor` to see what is damaged and what helps"
         if size is not None and size != own.st_size:
             raise refusal(path, f"the {size} bytes that were {made}", f"{own.st_size} bytes", fix)
-        if proved.get(path) == _told(own) or own.st_size > left:
+        if proved.get(path) == _file_identity(own) or own.st_size > left:
             continue
         left -= own.st_size
         if not _digest(folder / path).startswith(checksum):
@@ -112,7 +112,7 @@ def _made(folder: Path, version: int) -> Iterator[tuple[str, int | None, str]]:
             yield path, None, named[1]
 
 
-def _told(facts: os.stat_result) -> str:
+def _file_identity(facts: os.stat_result) -> str:
     """Identifies a file without reading it, in the form that the command line records: milliseconds as doubles."""
     times = (moment // 10**9 * 1e3 + moment % 10**9 / 1e6 for moment in (facts.st_mtime_ns, facts.st_ctime_ns))
     return " ".join([str(facts.st_ino), str(facts.st_size), *(repr(time).removesuffix(".0") for time in times)])
@@ -165,8 +165,8 @@ def _renamed(script: str, built: str, folder: str) -> str:
     for quotes in ("'", "''"):
         # Within a text that is SQL each quote stands twice.
         old, new, files = (path.replace("'", quotes * 2) for path in (built, folder, literal_path(folder)))
-        told = "|".join(map(re.escape, {old, literal_path(old)}))
-        script = re.sub(f"(?<!'){quotes}(?:{told})(?=(['/]))", lambda found: quotes + (new if found[1] == "'" else files), script)
+        built_paths = "|".join(map(re.escape, {old, literal_path(old)}))
+        script = re.sub(f"(?<!'){quotes}(?:{built_paths})(?=(['/]))", lambda found: quotes + (new if found[1] == "'" else files), script)
     return script
 
 

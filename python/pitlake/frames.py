@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 
 from .errors import refusal
+from .text import quote
 
 _KNOWN_NAMES = """SELECT lower(view_name) FROM duckdb_views() WHERE NOT internal AND schema_name = 'main'
 UNION SELECT lower(table_name) FROM duckdb_tables() WHERE NOT internal AND schema_name = 'main'"""
@@ -58,6 +59,19 @@ class LentFrames:
             finally:
                 for name in self._frames:
                     self._connection.unregister(name)
+
+
+def write_frame(where: str, frame: Any, file: str) -> None:
+    """Writes a frame of pandas, polars or pyarrow as Parquet, with its named index."""
+    with duckdb.connect() as own:
+        own.execute("SET TimeZone = 'UTC'")
+        columns = frame.reset_index() if hasattr(frame, "reset_index") and any(frame.index.names) else frame
+        refuse_mixed_dates(columns)
+        try:
+            own.register("frame", columns)
+        except duckdb.Error:
+            raise refusal(where, "a frame of pandas, polars or pyarrow", type(frame).__name__) from None
+        own.execute(f"COPY (FROM frame) TO {quote(file)} (FORMAT parquet)")
 
 
 def kind_of(frame: Any) -> str:

@@ -11,7 +11,9 @@ import tempfile
 import threading
 import weakref
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,14 +23,14 @@ import duckdb
 from . import program
 from .dating import Dating
 from .doubts import Noticed, Question, near, of_join, of_metric
-from .errors import LakeError, refusal, told, warn
-from .fence import refuse_hidden
+from .errors import LakeError, meant_word, refusal, translate_errors, warn
+from .fence import is_one_expression, refuse_hidden, refuse_import
 from .folder import Pin, lag_of_mirror, lag_of_views, made_here, refuse_changed
-from .frames import LentFrames, arrow_decisions, frame_of_decisions, refuse_mixed_dates
+from .frames import LentFrames, arrow_decisions, frame_of_decisions, write_frame
 from .queries import (AGGREGATES, FIELDS, INSTANT, KEY, MEMBER, PRICE, PRICED, Decided, Options, Standards, cells_of, check_choice, check_names, check_switch, check_text,
-                      decisions_sql, join_sql, members_sql, named_metrics, panel_sql, points_sql, registry_columns, span_sql,
+                      decisions_sql, first_rows_sql, join_sql, members_sql, named_metrics, panel_sql, points_sql, registry_columns, span_sql,
                       step_sql, unsorted_join_sql, unsorted_panel_sql, utc_at, with_registry_sql, wrong)
-from .result import Result
+from .result import SHOWN, Result
 from .text import INTERVALS, Moment, Names, Span, listed, moment_text, quote, quote_name, utc_sql
 from .unsorted import Cell, UnsortedAnswers
 
@@ -37,8 +39,13 @@ LAYOUT = 7
 
 REMAKE = "made by an unreleased version of pitlake: fetch the data again into an empty folder (`pitlake fetch --data FOLDER`)"
 
-VARIABLES = ("as_of", "observed_as_of", "backfill", "registry_backfill")
-TOLD = ("t", "available_at", "v", "o", "age")
+STATE = ("as_of", "observed_as_of", "backfill", "registry_backfill")
+"""Session variables that make up a state of knowledge."""
+JOINED_COLUMNS = ("t", "available_at", "v", "o", "age")
+LIMITS = {"threads": ("threads", "a number of threads, 1 or more"), "memory": ("memory_limit", "a size such as 1GB")}
+"""Options of `open` that limit DuckDB: its setting, and the expected value."""
+STAMPED = (".parquet", ".parq", ".pq")
+"""Endings of stamped results, as `src/interfaces/commands/stamp.ts` has them."""
 _numbers = itertools.count()
 
 
@@ -52,17 +59,33 @@ class Seat:
         database = _database_of(folder)
         self.folder, self.variables, self.progress, self.notes = folder, dict(variables), progress, tuple[str, ...]()
         self.lending = threading.RLock()
+        # By its own instance, and not by its path: two lakes in one process may stand at two versions of it.
+        self.root = duckdb.connect(":memory:")
         self.pin = Pin(folder)
         weakref.finalize(self, self.pin.release)
         try:
-            self._begin(folder, database, limits)
+            self._limit(limits)
+            self._begin(folder, database)
         except BaseException:
-            self.pin.release()
+            self.close()
             raise
 
-    def _begin(self, folder: Path, database: Path, limits: Mapping[str, Any]) -> None:
-        # By its own instance, and not by its path: two lakes in one process may stand at two versions of it.
-        self.root = duckdb.connect(":memory:", config={name: value for name, value in limits.items() if value is not None})
+    def close(self) -> None:
+        """Closes all sessions, and releases the files of the version."""
+        self.pin.release()
+        self.root.close()
+
+    def _limit(self, limits: Mapping[str, Any]) -> None:
+        """Sets the limits of DuckDB; those that are None stay DuckDB's own."""
+        for name, (setting, expected) in LIMITS.items():
+            if limits.get(name) is None:
+                continue
+            try:
+                self.root.execute(f"SET GLOBAL {setting} = {_literal(limits[name])}").fetchall()
+            except duckdb.Error:
+                raise wrong(name, expected, limits[name]) from None
+
+    def _begin(self, folder: Path, database: Path) -> None:
         try:
             self.root.execute("SET GLOBAL TimeZone = 'UTC'").fetchall()
             # Else a query could read the variables of this package by their names.
@@ -71,6 +94,7 @@ class Seat:
                 self.root.execute(f"ATTACH {quote(views)} AS lake (READ_ONLY)").fetchall()
             self.root.execute("SET GLOBAL parquet_metadata_cache = true").fetchall()
             self.session = self.cursor()
+            self._state = _state_of(self.session)
             self.version, self.committed_at = _place_of(self.session, folder)
         except duckdb.Error as error:
             words = str(error).splitlines()[0]
@@ -98,19 +122,54 @@ class Seat:
         own.execute("USE lake").fetchall()
         own.execute("SET TimeZone = 'UTC'").fetchall()
         own.execute(f"SET enable_progress_bar = {_literal(self.progress)}").fetchall()
-        for name, value in {**self.variables, **variables}.items():
+        known = {**self.variables, **variables}
+        for name, value in known.items():
             if value is not None:
                 own.execute(f"SET VARIABLE {quote_name(name)} = {_literal(value)}").fetchall()
         for name in ("as_of", "observed_as_of"):
-            if not any(given.lower() == name for given in {**self.variables, **variables}):
+            if known.get(name) is None:
                 continue
             variable = f"getvariable('{name}')"
             try:
                 own.execute(f"SELECT ({utc_sql(variable)}) IS NULL").fetchall()
             except duckdb.Error:
-                value = variables.get(name, self.variables.get(name))
-                raise wrong(subject or name, INSTANT, value) from None
+                raise wrong(subject or name, INSTANT, known[name]) from None
         return own
+
+    @contextmanager
+    def kept_state(self, own: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> Iterator[None]:
+        """Refuses a statement of a caller that moves a session to a different state of knowledge, and moves it back.
+
+        The session is compared, not the text, because there are many ways to write such a statement.
+        """
+        if statement.type == duckdb.StatementType.SELECT:
+            yield
+            return
+        try:
+            yield
+        finally:
+            moved = self._moved(own)
+            if moved is not None:
+                self._restore_state(own)
+                raise refusal("SQL", f"a query that leaves {moved} alone", fix=f"open the lake in that state: pitlake.open(…, {moved}=…)")
+
+    def _moved(self, own: duckdb.DuckDBPyConnection) -> str | None:
+        """Names a variable of the state of knowledge that is not as the lake was opened; None if all are."""
+        try:
+            state = _state_of(own)
+        except duckdb.TransactionException:
+            # A transaction that failed runs nothing until its end, and that statement is checked, too.
+            return None
+        except duckdb.Error:
+            return STATE[0]
+        return next((name for name, opened, now in zip(STATE, self._state, state) if opened != now), None)
+
+    def _restore_state(self, own: duckdb.DuckDBPyConnection) -> None:
+        # A macro of that name hides the variables from the views.
+        own.execute("DROP MACRO IF EXISTS temp.main.getvariable").fetchall()
+        for name in STATE:
+            value = self.variables.get(name)
+            own.execute(f"SET VARIABLE {name} = {'NULL' if value is None else _literal(value)}").fetchall()
 
     def until_end(self, decisions: str) -> str:
         """Builds the SQL of the decisions to answer: all of them, unless something ends them sooner."""
@@ -221,8 +280,7 @@ class Lake:
         """
         seat, self._seat = self._seat, None  # type: ignore[assignment]
         if seat is not None:
-            seat.pin.release()
-            seat.root.close()
+            seat.close()
 
     def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None, *,
             frames: Mapping[str, Any] | None = None) -> Result:
@@ -249,28 +307,36 @@ class Lake:
         """Runs SQL in a session of the lake."""
         seat = self._open()
         seat.notes = ()
-        with told(seat.near_metrics, query):
+        with translate_errors(seat.near_metrics, query):
             refuse_hidden(query)
             seat.check_sql(query)
             statements = own.extract_statements(query)
             if not statements:
                 raise refusal("SQL", "a statement", "nothing")
-            for statement in statements:
-                moved = re.match(r'\s*(?:RE)?SET\s+VARIABLE\s+"?(\w+)', statement.query, re.I)
-                if moved and moved[1].lower() in VARIABLES:
-                    raise refusal("SQL", f"a query that leaves {moved[1]} alone", fix=(
-                        f"open the lake in that state: pitlake.open(…, {moved[1].lower()}=…)"))
+            refuse_import(statements)
             lent = LentFrames(own, seat.lending, {
                 name: frame.frame() if isinstance(frame, Result) else frame for name, frame in (frames or {}).items()})
             with lent.registered():
-                try:
-                    relation = own.sql(query, params=parameters) if parameters else own.sql(query)
-                except duckdb.Error:
-                    # A relation does not tell the place.
-                    if len(statements) == 1:
-                        own.execute(query, parameters)
-                    raise
+                for statement in statements[:-1]:
+                    # Checked one by one: a later statement might move the session back after a table was made.
+                    with seat.kept_state(own, statement):
+                        own.execute(statement).fetchall()
+                with seat.kept_state(own, statements[-1]):
+                    relation = self._bind_last(own, query, statements, parameters)
         return Result(seat, own, relation, lent=lent, doubts=Noticed(seat, own, query, parameters).of_query)
+
+    @staticmethod
+    def _bind_last(own: duckdb.DuckDBPyConnection, query: str, statements: Sequence[duckdb.Statement],
+                  parameters: Sequence[object] | Mapping[str, object] | None) -> duckdb.DuckDBPyRelation | None:
+        """Binds the last statement of a script, after the others ran."""
+        last = statements[-1]
+        try:
+            return own.sql(last, params=parameters) if parameters else own.sql(last)
+        except duckdb.Error:
+            # A relation does not tell the place.
+            if len(statements) == 1:
+                own.execute(query, parameters)
+            raise
 
     def points(self, metrics: Names | None = None, assets: Names | None = None, interval: str | None = None, *,
                currency: str | None = None, exchange: str | None = None, network: str | None = None,
@@ -303,8 +369,8 @@ class Lake:
         asked = [of_metric(name, interval or standards.get(name, {}).get("interval"), [assets] if isinstance(assets, str) else assets or [],
                            given, times=since is not None or until is not None) for name in names or ["*"]]
 
-        return self._answer(session, query, keys=("asset", "t"),
-                            doubts=lambda noticed, frame: noticed.told({"metrics": asked}) if len(frame) == 0 else [])
+        return self._make_result(session, query, keys=("asset", "t"),
+                            doubts=lambda noticed, frame: noticed.notes_on({"metrics": asked}) if len(frame) == 0 else [])
 
     def panel(self, decisions: Any, metrics: Names | Mapping[str, str], interval: str = "24h", *,
               fields: Sequence[str] = ("v",), universe: str | None = None, universe_columns: Names | None = None,
@@ -353,27 +419,28 @@ class Lake:
         """
         named = named_metrics(metrics)
         check_choice("interval", interval, INTERVALS)
+        check_text("universe", universe)
         for name in fields or (None,):
             check_choice("fields", name, FIELDS)
         options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, unresolved, vintage,
                           follow_renames, back)
         added = [name for name, _, _ in cells_of(named, fields)]
         columns = registry_columns(universe_columns, universe is not None)
-        clash = next((name for name in columns if name in {one.lower() for one in added}), None)
+        members = MEMBER if universe is not None else ()
+        clash = next((name for name in (*columns, *members) if name in {one.lower() for one in added}), None)
         if clash is not None:
-            raise refusal("universe_columns", "columns with other names than those of metrics", clash,
-                          "name the column of the metric: {column: path}")
-        decided = self._decided("panel", decisions, added, universe, columns)
+            raise refusal("universe" if clash in members else "universe_columns", "columns with other names than those of metrics",
+                          clash, "name the column of the metric: {column: path}")
+        decided = self._store_decisions("panel", decisions, added, universe, columns)
         table = decided.table
         query = panel_sql(table, named, interval, fields, options)
-        preview = query.replace(f"FROM {table} AS own", f"FROM (FROM {table} LIMIT 11) AS own")
-        preview = preview.replace(f"asset, ts FROM {table})", f"asset, ts FROM {table} LIMIT 11)")
-        told_by = next((field for field in ("v", "t", "available_at", "age") if field in fields), None)
+        preview = panel_sql(first_rows_sql(table, SHOWN + 1), named, interval, fields, options)
+        noted_field = next((field for field in ("v", "t", "available_at", "age") if field in fields), None)
 
         def doubts(noticed: Noticed, frame: Any) -> list[str]:
             if universe is not None and len(frame) == 0:
                 return noticed.of_no_member(universe)
-            lost = [(column, metric) for column, metric, one in cells_of(named, fields) if one == told_by]
+            lost = [(column, metric) for column, metric, one in cells_of(named, fields) if one == noted_field]
             notes = noticed.of_decided(frame, decided, lost, interval, options)
             return notes + noticed.of_columns(frame, table, columns, universe is not None)
 
@@ -381,7 +448,7 @@ class Lake:
         numbers = {path: number for number, path in enumerate(dict.fromkeys(named.values()))}
         cells = [Cell(name, numbers[path], field) for name, path, field in cells_of(named, fields)]
         unsorted = UnsortedAnswers(decided, unsorted_panel_sql(table, list(numbers), interval, fields, options), len(numbers), cells)
-        return self._answer(decided.session, query, preview=preview, keys=("ts", "asset"), doubts=doubts, asked=asked, unsorted=unsorted)
+        return self._make_result(decided.session, query, preview=preview, keys=("ts", "asset"), doubts=doubts, asked=asked, unsorted=unsorted)
 
     def pit_join(self, decisions: Any, metric: str, interval: str = "24h", *, currency: str | None = None,
                  exchange: str | None = None, network: str | None = None, component: str | None = None,
@@ -506,7 +573,7 @@ class Lake:
         asked = of_metric(metric, from_interval, [] if assets is None else [assets] if isinstance(assets, str) else list(assets),
                           options.dimensions(), component=component, everywhere=True)
 
-        return self._answer(own, query, keys=("t", "asset"), doubts=lambda noticed, frame: noticed.of_empty_column(
+        return self._make_result(own, query, keys=("t", "asset"), doubts=lambda noticed, frame: noticed.of_empty_column(
             frame, "close" if agg == "ohlc" else "v", asked))
 
     def calendar(self, since: Moment, until: Moment, step: Span = "1 day", assets: Names | None = None) -> Result:
@@ -530,13 +597,13 @@ class Lake:
         own = self._open().cursor()
         ends = [utc_at(own, name, end) for name, end in (("since", since), ("until", until))]
         grid = f"SELECT ts FROM calendar({', '.join(ends)}, {step_sql(step)})"
-        with told(self._seat.near_metrics):
+        with translate_errors(self._seat.near_metrics):
             if own.execute(f"SELECT ({ends[0]}) > ({ends[1]})").fetchall() == [(True,)]:
                 raise refusal("calendar", "since before until", f"{since} and {until}", "they are reversed")
         if assets is None:
-            return self._answer(own, f"{grid} ORDER BY ts", keys=("ts",))
+            return self._make_result(own, f"{grid} ORDER BY ts", keys=("ts",))
         crossed = f"SELECT asset, ts FROM ({grid}) CROSS JOIN (SELECT unnest([{listed(assets)}]) AS asset) ORDER BY ts, asset"
-        return self._answer(own, crossed, keys=("ts", "asset"))
+        return self._make_result(own, crossed, keys=("ts", "asset"))
 
     def universe(self, as_of: Moment | None = None) -> Result:
         """Reads the tokenized products as known at one time.
@@ -553,7 +620,7 @@ class Lake:
         query = "SELECT * FROM universe ORDER BY product_id"
         self._open().check_sql(query)
         own = self._open().cursor("as_of", **({} if as_of is None else {"as_of": moment_text(as_of)}))
-        return self._answer(own, query, keys=("product_id",), doubts=Noticed.of_query)
+        return self._make_result(own, query, keys=("product_id",), doubts=Noticed.of_query)
 
     def history(self, resource: str) -> Result:
         """Reads every known version of the records of a registry resource.
@@ -575,7 +642,7 @@ class Lake:
             raise refusal("history", "a resource of the registry", f"{resource!r}{meant}")
         query = f"SELECT * FROM history.{quote_name(resource)} ORDER BY id, valid_from"
         self._open().check_sql(query)
-        return self._answer(own, query, keys=("id", "valid_from"), doubts=Noticed.of_query)
+        return self._make_result(own, query, keys=("id", "valid_from"), doubts=Noticed.of_query)
 
     def metrics(self) -> Result:
         """Reads the catalogue.
@@ -586,7 +653,7 @@ class Lake:
         >>> "supply/current_pit" in set(lake.metrics().df()["metric"])
         True
         """
-        return self._answer(self._open().cursor(), "SELECT * FROM endpoints ORDER BY metric", keys=("metric",))
+        return self._make_result(self._open().cursor(), "SELECT * FROM endpoints ORDER BY metric", keys=("metric",))
 
     def status(self) -> Result:
         """Reads which lake this is, what it contains and what is wrong with it.
@@ -598,7 +665,7 @@ class Lake:
         >>> lake.status().df()["version"].tolist()
         [1]
         """
-        return self._answer(self._open().cursor(), STATUS)
+        return self._make_result(self._open().cursor(), STATUS)
 
     def stamp(self, query: str | Path, out: str | Path) -> dict[str, Any]:
         """Runs a query and records everything that its result depends on, as `pitlake stamp` does.
@@ -614,12 +681,7 @@ class Lake:
         1
         """
         seat = self._open()
-        flags = {"as_of": "--as-of", "observed_as_of": "--observed-as-of"}
-        options = ["--out", str(Path(out).resolve())]
-        for name, value in seat.variables.items():
-            if value is not None:
-                word = str(value).lower() if isinstance(value, bool) else str(value)
-                options += [flags[name], word] if name in flags else ["--set", f"{name}={word}"]
+        options = ["--out", str(Path(out).resolve()), *self._state_options(query)]
         said = program.asked_about(query, seat.folder, "stamp", options)
         if said.get("version") != seat.version:
             warn([f"stamped at version {said.get('version')}, this lake stands at {seat.version}: refresh() moves on"])
@@ -650,7 +712,7 @@ class Lake:
             options += [flag] if value is True else [] if value is False else [flag, value if isinstance(value, str) else ",".join(value)]
         with tempfile.TemporaryDirectory() as scratch:
             file = str(Path(scratch) / f"{name.rpartition('/')[2]}.parquet")
-            _write_frame(frame, file)
+            write_frame("import_frame", frame, file)
             said = program.asked(self._open().folder, ["import", file, *options], (0, 4))
         self.refresh()
         return said
@@ -674,12 +736,13 @@ class Lake:
         """Tests whether a query, or a function that takes a lake, looks ahead, as `pitlake lookahead` does.
 
         Args:
-            query: SQL, the path of a file with SQL, or a function as in `pitlake.lookahead`.
+            query: SQL, the path of a file with SQL or of a stamped result, or a function as in `pitlake.lookahead`. SQL is
+                tested with the session variables of this lake, except `as_of`: the test itself sets it.
             ts: Column with the time of each row.
             labels: Columns that may look ahead, such as the target of a model.
             cutoffs: Number of times at which the lake is cut. Default: 50; for a query that its plan proves clean, 5.
-            tolerance: Relative difference of numbers that counts as equal, for a function.
-            shift: Time from the timestamp of a row to its decision, for the result of a backtest.
+            tolerance: Relative difference of numbers that counts as equal.
+            shift: Time from the timestamp of a row to its decision, for the result of a backtest of a function.
             own: Your own data by the names under which the query reads them: files, for a function also frames.
 
         Returns:
@@ -690,13 +753,17 @@ class Lake:
         >>> lake.lookahead(query)["verdict"]  # doctest: +SKIP
         'clean'
         """
-        told = [labels] if isinstance(labels, str) else list(labels)
+        label_names = [labels] if isinstance(labels, str) else list(labels)
         if callable(query):
             from .lookahead import lookahead
 
-            stand = {name: value for name, value in self._open().variables.items() if name != "as_of"}
-            return lookahead(query, self.folder, ts=ts, labels=told, cutoffs=cutoffs or 50, tolerance=tolerance, shift=shift, own=own, set=stand)
-        options = ["--ts", ts, *(["--cutoffs", str(cutoffs)] if cutoffs else []), *(["--labels", ",".join(told)] if told else [])]
+            return lookahead(query, self.folder, ts=ts, labels=label_names, cutoffs=50 if cutoffs is None else cutoffs,
+                             tolerance=tolerance, shift=shift, own=own, set=self._open().variables)
+        if shift is not None:
+            raise refusal("lookahead: shift", "a function", "a query", "shift ts in the query")
+        options = ["--ts", ts, "--tolerance", repr(tolerance), *self._state_options(query, without=("as_of",))]
+        options += [] if cutoffs is None else ["--cutoffs", str(cutoffs)]
+        options += ["--labels", ",".join(label_names)] if label_names else []
         for name, file in (own or {}).items():
             options += ["--own", f"{name}={Path(file).resolve()}"]
         return program.asked_about(query, self._open().folder, "lookahead", options, (0, 4, 6))
@@ -736,7 +803,7 @@ class Lake:
             return Dating(program.asked(self._open().folder, ["when", str(Path(table).resolve()), *flags], (0, 4)))
         with tempfile.TemporaryDirectory() as scratch:
             file = str(Path(scratch) / "table.parquet")
-            _write_frame(table, file)
+            write_frame("when", table, file)
             return Dating(program.asked(self._open().folder, ["when", file, *flags], (0, 4)))
 
     def sweep(self, query: Callable[..., str], grid: Mapping[str, Sequence[Any]], *, returns: str = "ret",
@@ -769,7 +836,7 @@ class Lake:
         cells = ", ".join(f"({', '.join('NULL' if value is None else _literal(value) for value in row.values())})" for row in rows)
         names = ", ".join(map(quote_name, rows[0]))
         typed = "CAST(sharpe AS DOUBLE) AS sharpe, CAST(deflated_sharpe AS DOUBLE) AS deflated_sharpe"
-        return self._answer(own, f"SELECT * REPLACE ({typed}) FROM (VALUES {cells}) AS tries ({names})", keys=list(grid))
+        return self._make_result(own, f"SELECT * REPLACE ({typed}) FROM (VALUES {cells}) AS tries ({names})", keys=list(grid))
 
     def explain_change(self, file: str | Path, to: str | Path | None = None) -> dict[str, Any]:
         """Explains why a stamped result changed, as `pitlake explain-change` does.
@@ -792,7 +859,8 @@ class Lake:
         """Measures how far a statistic moves if points are known later, as `pitlake stress` does.
 
         Args:
-            query: SQL, or the path of a file with SQL or of a stamped result.
+            query: SQL, or the path of a file with SQL, in the state of knowledge of this lake. Or the path of a stamped result,
+                which has its own.
             statistic: SQL of one number over the table `result`, which contains the rows of the query.
             lags: How much later points become known: times such as `"30m"`, and `"p50"`, `"p95"`, `"p99"` or `"max"` of the
                 observed lags. Default: all four, 30 minutes and 1 hour.
@@ -809,8 +877,7 @@ class Lake:
         >>> lake.stress(query, "SELECT avg(v) FROM result")["verdict"]  # doctest: +SKIP
         'holds'
         """
-        options = ["--statistic", statistic, "--vintages", str(vintages), "--within", str(within)]
-        options += ["--ts", ts]
+        options = ["--statistic", statistic, "--vintages", str(vintages), "--within", str(within), "--ts", ts, *self._state_options(query)]
         for flag, names in (("--lag", lags), ("--latency", latencies), ("--labels", labels)):
             own = [names] if isinstance(names, str) else list(names)
             options += [flag, ",".join(own)] if own else []
@@ -822,6 +889,21 @@ class Lake:
         self._say_lag()
         return self._seat
 
+    def _state_options(self, query: str | Path, without: Sequence[str] = ()) -> list[str]:
+        """Lists the options by which a command queries in the state of this lake, without some variables.
+
+        A stamped result has its own variables. A variable of the caller is an option only if the query reads it.
+        """
+        if isinstance(query, Path) and query.suffix.lower() in STAMPED:
+            return []
+        text = _text_of(query)
+        options: list[str] = []
+        for name, value in self._open().variables.items():
+            is_read = name in STATE or re.search(rf"\bgetvariable\s*\(\s*'{re.escape(name)}'", text, re.I)
+            if value is not None and name not in without and is_read:
+                options += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+        return options
+
     def _say_lag(self) -> None:
         """Warns once of views older than the journal, or of a mirror older than its lake.
 
@@ -832,13 +914,13 @@ class Lake:
             warn([lag])
         self._lag = lag
 
-    def _answer(self, own: duckdb.DuckDBPyConnection, query: str, *, preview: str | None = None, keys: Sequence[str] = (),
+    def _make_result(self, own: duckdb.DuckDBPyConnection, query: str, *, preview: str | None = None, keys: Sequence[str] = (),
                 doubts: Callable[[Noticed, Any], Sequence[str]] | None = None, asked: Question | None = None,
                 unsorted: UnsortedAnswers | None = None) -> Result:
         seat = self._open()
         seat.notes = ()
         noticed = Noticed(seat, own, query, asked=asked)
-        with told(seat.near_metrics):
+        with translate_errors(seat.near_metrics):
             if unsorted is None or not unsorted.can_be_placed():
                 return Result(seat, own, own.sql(query), preview=preview, keys=keys, doubts=doubts and partial(doubts, noticed))
             unsorted.bind()
@@ -846,17 +928,17 @@ class Lake:
 
     def _joined(self, where: str, decisions: Any, metric: str, interval: str, options: Options, n: int | Span | None = None) -> Result:
         check_choice("interval", interval, INTERVALS)
-        decided = self._decided(where, decisions, TOLD if n is None else (*TOLD, "nth"), None)
-        query = join_sql(decided, metric, interval, options, TOLD, n)
+        decided = self._store_decisions(where, decisions, JOINED_COLUMNS if n is None else (*JOINED_COLUMNS, "nth"), None)
+        query = join_sql(decided, metric, interval, options, JOINED_COLUMNS, n)
         asked = of_join("pit_join" if n is None else "pit_window", [metric], interval, options, decided.table)
         unsorted = None if n is not None else UnsortedAnswers(
-            decided, unsorted_join_sql(decided.table, metric, interval, options, TOLD), 1, [Cell(field, 0, field) for field in TOLD])
-        return self._answer(decided.session, query, keys=("ts", "asset"), asked=asked, unsorted=unsorted, doubts=lambda noticed, frame: (
+            decided, unsorted_join_sql(decided.table, metric, interval, options, JOINED_COLUMNS), 1, [Cell(field, 0, field) for field in JOINED_COLUMNS])
+        return self._make_result(decided.session, query, keys=("ts", "asset"), asked=asked, unsorted=unsorted, doubts=lambda noticed, frame: (
             noticed.of_decided(frame, decided, [("t", metric)], interval, options)))
 
-    def _decided(self, where: str, decisions: Any, added: Sequence[str], universe: str | None,
+    def _store_decisions(self, where: str, decisions: Any, added: Sequence[str], universe: str | None,
                  columns: Sequence[str] = ()) -> Decided:
-        """Opens a separate session with the decisions in a table, numbered."""
+        """Stores decisions in a table of a separate session, numbered."""
         seat, keys = self._open(), ("ts",) if universe is not None else ("asset", "ts")
         own, table = seat.cursor(), f"_pit_decisions{next(_numbers)}"
         source = "_pit_given"
@@ -868,7 +950,7 @@ class Lake:
             own.register(table, arrow.numbered(KEY))
             return Decided(own, table, arrow.columns.column_names, arrow)
         own.register(source, given)
-        with told(seat.near_metrics):
+        with translate_errors(seat.near_metrics):
             names, types = zip(*((name, str(kind)) for name, kind, *_ in own.execute(f"DESCRIBE FROM {source}").fetchall()))
             self._check_clash(where, names, [*added, *columns, *(MEMBER if universe is not None else [])])
             kind = types[[name.lower() for name in names].index("ts")]
@@ -880,8 +962,7 @@ class Lake:
                 source = f"(SELECT * REPLACE (CAST(NULL AS TIMESTAMPTZ) AS ts) FROM {source})"
             moments = seat.until_end(decisions_sql(source, universe is None))
             if universe is not None:
-                seat.check_sql(f"SELECT 1 FROM universe WHERE (\n{universe}\n)")
-                self._check_members(own, moments, universe)
+                self._check_members(seat, own, moments, universe)
                 moments = members_sql(moments, universe)
             if columns:
                 moments = with_registry_sql(moments, columns, universe is not None)
@@ -908,9 +989,14 @@ class Lake:
             raise refusal("decisions", f"decisions without a column that the {'panel' if where == 'panel' else 'join'} adds", clash, "rename it")
 
     @staticmethod
-    def _check_members(own: duckdb.DuckDBPyConnection, moments: str, condition: str) -> None:
+    def _check_members(seat: Seat, own: duckdb.DuckDBPyConnection, moments: str, condition: str) -> None:
         """Refuses an invalid condition, and moments at which the registry was not known."""
-        own.execute(f"SELECT product_id FROM universe WHERE (\n{condition}\n) LIMIT 0").fetchall()
+        tried = f"SELECT product_id FROM universe WHERE (\n{condition}\n) LIMIT 0"
+        own.extract_statements(tried)
+        if not is_one_expression(own, condition):
+            raise refusal("universe", "one condition", condition)
+        seat.check_sql(tried)
+        own.execute(tried).fetchall()
         first, start, early = own.execute(
             f"""SELECT min(ts)::VARCHAR, any_value(known_since)::VARCHAR,
               count(ts) > 0 AND NOT coalesce(min(ts) >= any_value(known_since), false)
@@ -984,11 +1070,27 @@ def open(path: str | Path | None = None, *, as_of: Moment | None = None, observe
         "observed_as_of": None if observed_as_of is None else moment_text(observed_as_of),
         "backfill": backfill,
         "registry_backfill": True if registry_backfill else None,
-        **dict(set or {}),
+        **read_variables(set or {}),
     }
-    limits: dict[str, Any] = {"threads": threads, "memory_limit": memory}
+    limits = {"threads": threads, "memory": memory}
     shown = sys.stdout.isatty() or "ipykernel" in sys.modules if progress is None else progress
     return Lake(lambda: Seat(folder, variables, limits, shown))
+
+
+def read_variables(given: Mapping[str, object]) -> dict[str, object]:
+    """Reads session variables by name, in small letters: SQL ignores their case. Refuses a misspelt variable of the lake."""
+    variables = {str(name).lower(): value for name, value in given.items()}
+    for name, value in variables.items():
+        near = "" if name in STATE else meant_word(name, STATE, 0.8)
+        if near:
+            raise refusal(f"set: {name}", f"{', '.join(STATE)}, or a name that a query reads with getvariable", None, near)
+        if name in ("as_of", "observed_as_of") and isinstance(value, date):
+            variables[name] = moment_text(value)
+        if name == "backfill" and value is not None:
+            check_choice(name, value, ("rule", "strict"))
+        if name == "registry_backfill" and value not in ("true", "false", None):
+            check_switch(name, value)
+    return variables
 
 
 def _database_of(folder: Path) -> Path:
@@ -1029,14 +1131,21 @@ def _place_of(session: duckdb.DuckDBPyConnection, folder: Path) -> tuple[int, in
     return int(version), int(micros or 0)
 
 
-def _write_frame(frame: Any, file: str) -> None:
-    """Writes a frame of pandas, polars or pyarrow as Parquet, with its named index."""
-    with duckdb.connect() as own:
-        own.execute("SET TimeZone = 'UTC'")
-        columns = frame.reset_index() if hasattr(frame, "reset_index") and any(frame.index.names) else frame
-        refuse_mixed_dates(columns)
-        own.register("frame", columns)
-        own.execute(f"COPY (FROM frame) TO {_literal(file)} (FORMAT parquet)")
+def _text_of(query: str | Path) -> str:
+    """Reads the SQL of a query; empty if its file cannot be read, which the command then reports."""
+    if isinstance(query, str):
+        return query
+    try:
+        return query.read_text(encoding="utf8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _state_of(session: duckdb.DuckDBPyConnection) -> list[tuple[str, str | None]]:
+    """Reads type and text of each variable of the state of knowledge, as the views read them."""
+    values = [f"getvariable('{name}')" for name in STATE]
+    [cells] = session.execute(f"SELECT {', '.join(f'typeof({value}), CAST({value} AS VARCHAR)' for value in values)}").fetchall()
+    return list(zip(cells[::2], cells[1::2]))
 
 
 def _literal(value: object) -> str:

@@ -18,7 +18,8 @@ import duckdb
 from .backtests import rows_of
 from .errors import LakeError, LakeWarning, refusal
 from .fence import refuse_files
-from .lake import Lake, Seat, open as open_lake
+from .frames import write_frame
+from .lake import Lake, Seat, open as open_lake, read_variables
 from .program import command
 from .text import column_named, literal_path, quote, quote_name, utc_sql
 
@@ -86,8 +87,8 @@ class _World(Seat):
         self._world, self._noted, self._asked, self._given = database, noted, asked, given
         super().__init__(folder, variables, {}, False)
 
-    def _begin(self, folder: Path, database: Path, limits: Mapping[str, Any]) -> None:
-        super()._begin(folder, self._world, limits)
+    def _begin(self, folder: Path, database: Path) -> None:
+        super()._begin(folder, self._world)
 
     def check_files(self) -> None:
         """Skips the check: it was made when the lake of this world was opened."""
@@ -156,7 +157,7 @@ def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts
         shift: Time from the timestamp of a row to its decision, for the result of a backtest.
         own: Your own data, frames or files, by the names under which the function reads them. Rows with `available_at` are
             known from then on, all other rows always.
-        set: Further session variables by name.
+        set: Further session variables by name, without `as_of`: the test itself sets it.
 
     Returns:
         The verdict. It is true if the function is clean.
@@ -170,28 +171,26 @@ def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts
     with open_lake(path) as lake:
         folder = lake.folder
 
-    def told(lake: Lake) -> Any:
+    def read_rows(lake: Lake) -> Any:
         return rows_of(work(lake), ts, shift)
 
     options = ["--ts", ts, "--cutoffs", str(cutoffs), "--tolerance", repr(tolerance), "--data", str(folder), "--json"]
     name = getattr(work, "__name__", "function")
     with tempfile.TemporaryDirectory() as scratch:
-        given = {key: _file_of(frame, Path(scratch) / f"{n}.parquet") for n, (key, frame) in enumerate((own or {}).items())}
+        given = {key: _file_of(key, frame, Path(scratch) / f"{n}.parquet") for n, (key, frame) in enumerate((own or {}).items())}
         files = [word for key, file in given.items() for word in ("--own", f"{key}={file}")]
         line = [*command(), "lookahead", name, "--function", *options, *(["--labels", ",".join(labels)] if labels else []), *files]
-        stand = set or {}
+        # Without as_of, which the test sets itself.
+        stand = {key: value for key, value in read_variables(set or {}).items() if key != "as_of"}
         return _proved(work, line, lambda asked: _answered(
-            told, folder, {**asked, "variables": {**stand, **asked["variables"]}}, given))
+            read_rows, folder, {**asked, "variables": {**stand, **asked["variables"]}}, given))
 
 
-def _file_of(given: Any, file: Path) -> str:
+def _file_of(name: str, given: Any, file: Path) -> str:
     """Returns the file that was named, or writes the rows of a frame to one."""
     if isinstance(given, (str, Path)):
         return str(Path(given).resolve())
-    own = duckdb.connect()
-    own.register("_pit_rows", given)
-    own.execute(f"COPY (SELECT * FROM _pit_rows) TO {quote(file)} (FORMAT parquet)").fetchall()
-    own.close()
+    write_frame(f"own: {name}", given, str(file))
     return str(file)
 
 
@@ -247,7 +246,7 @@ def _answered(work: Callable[[Lake], Any], folder: Path, asked: Mapping[str, Any
         warnings.simplefilter("ignore", LakeWarning)
         try:
             frame = work(lake)
-        except Exception as error:  # noqa: BLE001: whatever it raises is what is to be told
+        except Exception as error:  # noqa: BLE001: whatever it raises is reported
             return {"raised": f"{type(error).__name__}: {error}"}
         _write(lake, frame, Path(asked["rows"]))
     return {"done": True, "notes": noted, "asked": list(dict.fromkeys(texts))}

@@ -32,7 +32,7 @@ def point_in_time(work: Callable[..., Any] | None = None, *, ts: str = "ts", lab
         tolerance: Relative difference of numbers that counts as equal.
         shift: Time from the timestamp of a row to its decision, for the result of a backtest.
         own: Your own data, frames or files, by the names under which the function reads them.
-        set: Further session variables by name.
+        set: Further session variables by name, without `as_of`: the test itself sets it.
 
     Returns:
         The function, marked.

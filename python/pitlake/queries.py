@@ -15,10 +15,10 @@ from .frames import ArrowDecisions
 from .text import UNITS, Moment, Names, Span, listed, meant_span, moment_text, quote, quote_name, utc_sql
 
 INSTANT = "an instant such as 2024-06-01 or 2024-06-01T12:00:00Z, UTC"
-_SPAN = re.compile(r"(\d+)\s*(?:([smhdw])|(second|minute|hour|day|week)s?)")
+_SPAN = re.compile(r"(\d+)\s*(?:([smhdw])|(second|minute|hour|day|week)s?)", re.ASCII)
 _EXCHANGE = re.compile(r"X[A-Z0-9]{3}(:(open|close))?")
 _LOCAL_TIME = re.compile(r"daily at (?:[01]\d|2[0-3]):[0-5]\d \S+", re.ASCII)
-_MONTHS = re.compile(r"([1-9]\d{0,3})\s*months?")
+_MONTHS = re.compile(r"([1-9]\d{0,3})\s*months?", re.ASCII)
 
 
 def wrong(name: str, expected: str, value: object, fix: str = "") -> LakeError:
@@ -65,6 +65,8 @@ def check_names(name: str, values: object) -> None:
 def span_sql(name: str, value: Span, months: bool = False, expected: str = "a time such as 15m or 2d") -> str:
     """Builds the SQL of a duration: a timedelta, `15m` as in commands, `15 minutes`, or 0; some may be months."""
     if isinstance(value, timedelta):
+        if value < timedelta(0):
+            raise wrong(name, expected, value)
         return f"to_microseconds({value // timedelta(microseconds=1)})"
     text = str(value).strip() if isinstance(value, str) or value == 0 and not isinstance(value, bool) else ""
     short, long = _SPAN.fullmatch(text), _MONTHS.fullmatch(text) if months else None
@@ -175,8 +177,13 @@ def cells_of(named: Mapping[str, str], fields: Sequence[str]) -> list[tuple[str,
     return [(name if one == "v" else f"{name}.{one}", metric, one) for name, metric in named.items() for one in fields]
 
 
+def first_rows_sql(table: str, count: int) -> str:
+    """Builds the SQL of the first of the numbered decisions, for FROM."""
+    return f"(FROM {table} ORDER BY {KEY} LIMIT {count})"
+
+
 def panel_sql(table: str, named: Mapping[str, str], interval: str, fields: Sequence[str], options: Options) -> str:
-    """Builds the SQL of a panel over a table in which the decisions are numbered."""
+    """Builds the SQL of a panel over numbered decisions: a table, or some of its rows."""
     metrics = list(dict.fromkeys(named.values()))
     call = ", ".join(["_pit_asked", f"[{listed(metrics)}]", quote(interval), *options.arguments()])
     return f"""WITH _pit_asked AS MATERIALIZED (SELECT {KEY}, asset, ts FROM {table}),
@@ -246,7 +253,7 @@ CARRIED = 8
 """Maximum columns of a caller that pass through a join; with more, finding each row by its number is cheaper."""
 
 
-def join_sql(decided: Decided, metric: str, interval: str, options: Options, told: Sequence[str], n: int | Span | None) -> str:
+def join_sql(decided: Decided, metric: str, interval: str, options: Options, columns: Sequence[str], n: int | Span | None) -> str:
     """Builds the SQL of one metric for each decision, in their order; of its last `n` points if `n` is given."""
     macro, nth = ("pit_join", "") if n is None else ("pit_window", ", nth")
     arguments = ", ".join([quote(metric), quote(interval), *([] if n is None else [size_sql(n)]), *options.arguments()])
@@ -255,9 +262,9 @@ def join_sql(decided: Decided, metric: str, interval: str, options: Options, tol
 FROM {macro}({decided.table}, {arguments})
 ORDER BY {KEY}{nth}"""
     return f"""WITH _pit_asked AS MATERIALIZED (SELECT {KEY}, asset, ts FROM {decided.table}),
-told AS (SELECT {KEY}, {', '.join(told)}{nth} FROM {macro}(_pit_asked, {arguments}))
-SELECT own.* EXCLUDE ({KEY}), told.* EXCLUDE ({KEY})
-FROM {decided.table} AS own JOIN told USING ({KEY})
+answers AS (SELECT {KEY}, {', '.join(columns)}{nth} FROM {macro}(_pit_asked, {arguments}))
+SELECT own.* EXCLUDE ({KEY}), answers.* EXCLUDE ({KEY})
+FROM {decided.table} AS own JOIN answers USING ({KEY})
 ORDER BY {KEY}{nth}"""
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
 
-from .errors import LakeError, refusal, told, warn
+from .errors import LakeError, refusal, translate_errors, warn
+from .fence import one_select, refuse_hidden
 from .frames import LentFrames
 from .text import quote_name
 
@@ -72,7 +73,7 @@ class Result:
     def _relation(self) -> duckdb.DuckDBPyRelation | None:
         """Binds SQL when its rows are first needed: a frame of unsorted answers needs none of it."""
         if isinstance(self._rows, str):
-            with told(self._seat.near_metrics):
+            with translate_errors(self._seat.near_metrics):
                 self._rows = self._connection.sql(self._rows)
         return self._rows
 
@@ -105,9 +106,9 @@ class Result:
         [1.0, 2.0, 3.0]
         """
         library = _module("pandas")
-        frame = self._placed(lambda answers: answers.df(_told))
+        frame = self._placed(lambda answers: answers.df(_convert_for_frames))
         if frame is None:
-            frame = library.DataFrame() if self._relation is None else self._run(lambda relation: _told(relation).df())
+            frame = library.DataFrame() if self._relation is None else self._run(lambda relation: _convert_for_frames(relation).df())
         self._wonder(frame)
         if index is None:
             return frame
@@ -132,10 +133,10 @@ class Result:
         library = _module("polars")
         _module("pyarrow")
         frame = library.DataFrame()
-        placed = self._placed(lambda answers: answers.arrow(_told, True))
+        placed = self._placed(lambda answers: answers.arrow(_convert_for_frames, True))
         if placed is not None or self._relation is not None:
             table, times = placed or self._run(lambda relation: (
-                _told(relation, plain=True).to_arrow_table(), [name for name, kind in _kinds(relation) if kind == "INTERVAL"]))
+                _convert_for_frames(relation, plain=True).to_arrow_table(), [name for name, kind in _kinds(relation) if kind == "INTERVAL"]))
             frame = library.from_arrow(table)
             frame = frame.with_columns(library.col(name).cast(library.Duration("us")) for name in times)
         self._wonder(frame)
@@ -153,11 +154,11 @@ class Result:
         [1.0, 2.0, 3.0]
         """
         library = _module("pyarrow")
-        placed = self._placed(lambda answers: answers.arrow(_told, False))
+        placed = self._placed(lambda answers: answers.arrow(_convert_for_frames, False))
         if placed is not None:
             table = placed[0]
         else:
-            table = library.table({}) if self._relation is None else self._run(lambda relation: _told(relation).to_arrow_table())
+            table = library.table({}) if self._relation is None else self._run(lambda relation: _convert_for_frames(relation).to_arrow_table())
         self._wonder(table)
         return cast("pyarrow.Table", table)
 
@@ -236,6 +237,11 @@ class Result:
         >>> lake.points("supply/current_pit").over("SELECT asset, max(v) AS most FROM given GROUP BY asset", ["asset"]).df()["most"].tolist()
         [3.0]
         """
+        with translate_errors(self._seat.near_metrics):
+            refuse_hidden(query)
+            self._seat.check_sql(query)
+            if one_select(self._connection, query) is None:
+                raise refusal("over: query", "one SELECT", query)
         # As text: `DuckDBPyRelation.query` would make a view, in a database that is read only.
         relation = None if self._relation is None else self._run(
             lambda rows: self._connection.sql(f"WITH given AS ({rows.sql_query()}) {query}"))
@@ -348,14 +354,14 @@ class Result:
 
     def _run(self, work: Callable[[duckdb.DuckDBPyRelation], Any]) -> Any:
         assert self._relation is not None
-        with told(self._seat.near_metrics), self._lent.registered():
+        with translate_errors(self._seat.near_metrics), self._lent.registered():
             return work(self._relation)
 
     def _placed(self, work: Callable[[UnsortedAnswers], Any]) -> Any:
         """Computes an answer from unsorted ones; None if there are none, or they have to be sorted."""
         if self._unsorted is None:
             return None
-        with told(self._seat.near_metrics):
+        with translate_errors(self._seat.near_metrics):
             return work(self._unsorted)
 
     def _wonder(self, frame: Any) -> None:
@@ -371,7 +377,7 @@ def _cell(text: str) -> str:
     return f"<td>{whole}</td>" if len(text) <= LONG else f'<td title="{whole}">{html.escape(text[:LONG - 1])}…</td>'
 
 
-def _told(relation: duckdb.DuckDBPyRelation, plain: bool = False) -> duckdb.DuckDBPyRelation:
+def _convert_for_frames(relation: duckdb.DuckDBPyRelation, plain: bool = False) -> duckdb.DuckDBPyRelation:
     """Converts values that frames lack: infinity, the end of what is still open, to NULL.
 
     `plain`: intervals, which polars lacks, as microseconds (30 days a month, as pandas gets them); within others as texts.
@@ -384,8 +390,8 @@ def _told(relation: duckdb.DuckDBPyRelation, plain: bool = False) -> duckdb.Duck
             cells[own] = f"CASE WHEN isfinite({own}) THEN {own} END"
         elif plain and _WITHIN.search(kind):
             cells[own] = f"epoch_us({own})" if kind == "INTERVAL" else f"CAST({own} AS {_WITHIN.sub('VARCHAR', kind)})"
-    told = ", ".join(f"{cell} AS {own}" for own, cell in cells.items())
-    return relation.project(f"* REPLACE ({told})") if told else relation
+    replaced = ", ".join(f"{cell} AS {own}" for own, cell in cells.items())
+    return relation.project(f"* REPLACE ({replaced})") if replaced else relation
 
 
 def _kinds(relation: duckdb.DuckDBPyRelation) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ import duckdb
 
 from .queries import KEY, METRIC_NUMBER, Decided
 
-Told = Callable[..., duckdb.DuckDBPyRelation]
+FrameConversion = Callable[..., duckdb.DuckDBPyRelation]
 """Converts the values of a relation that frames lack."""
 
 
@@ -50,7 +50,7 @@ class UnsortedAnswers:
         """Binds the query, which refuses what is wrong with it."""
         _ = self._relation
 
-    def arrow(self, told: Told, plain: bool) -> tuple[Any, list[str]] | None:
+    def arrow(self, convert: FrameConversion, plain: bool) -> tuple[Any, list[str]] | None:
         """Computes the answer as a table of pyarrow, and lists its columns that are intervals in microseconds.
 
         None if it has to be sorted.
@@ -58,7 +58,7 @@ class UnsortedAnswers:
         # An interval takes twice the memory of its microseconds, and is needed at its place alone.
         spans = any(cell.field == "age" for cell in self.cells)
         answers = (self._relation.project("* REPLACE (epoch_us(age) AS age)") if spans else self._relation).to_arrow_table()
-        table, lengths = self._own_arrow(told, plain)
+        table, lengths = self._own_arrow(convert, plain)
         slots = self._slots(len(table), lambda name: answers[name].to_numpy())
         if slots is None:
             return None
@@ -70,7 +70,7 @@ class UnsortedAnswers:
             table = table.append_column(cell.name, fields[cell.field].slice(cell.metric * decisions, decisions))
         return table, lengths + [cell.name for cell in self.cells if cell.field == "age"]
 
-    def df(self, told: Told) -> Any:
+    def df(self, convert: FrameConversion) -> Any:
         """Computes the answer as a frame of pandas; None if it has to be sorted."""
         import pandas
 
@@ -78,7 +78,7 @@ class UnsortedAnswers:
             # Texts of all metrics in one column: pandas finds a common type for them, where each metric has its own.
             return None
         answers = self._relation.df()
-        own = self._own_df(told)
+        own = self._own_df(convert)
         slots = self._slots(len(own), lambda name: answers[name].to_numpy())
         if slots is None:
             return None
@@ -86,21 +86,21 @@ class UnsortedAnswers:
         cells = {cell.name: answers[cell.field].array.take(rows[cell.metric]) for cell in self.cells}
         return pandas.concat([own, pandas.DataFrame(cells)], axis=1)
 
-    def _own_arrow(self, told: Told, plain: bool) -> tuple[Any, list[str]]:
+    def _own_arrow(self, convert: FrameConversion, plain: bool) -> tuple[Any, list[str]]:
         """Reads the columns of the caller as a table of pyarrow, and lists those that are intervals."""
         if self.decided.arrow is not None:
             return self.decided.arrow.columns, []
         relation = self.decided.session.sql(f"FROM {self.decided.table}")
         spans = [name for name, kind in zip(relation.columns, map(str, relation.types)) if plain and kind == "INTERVAL"]
-        own = told(relation, plain).to_arrow_table()
+        own = convert(relation, plain).to_arrow_table()
         order = self._order(own[KEY].to_numpy())
         return (own if order is None else own.take(order)).drop_columns([KEY]), spans
 
-    def _own_df(self, told: Told) -> Any:
+    def _own_df(self, convert: FrameConversion) -> Any:
         """Reads the columns of the caller as a frame of pandas."""
         if self.decided.arrow is not None and (lent := self.decided.arrow.frame_of_pandas()) is not None:
             return lent
-        own = told(self.decided.session.sql(f"FROM {self.decided.table}")).df()
+        own = convert(self.decided.session.sql(f"FROM {self.decided.table}")).df()
         order = self._order(own[KEY].to_numpy())
         return (own if order is None else own.take(order).reset_index(drop=True)).drop(columns=KEY)
 

@@ -40,9 +40,9 @@ def events(lake: Lake, metrics: Names, assets: Names | None = None, interval: st
     >>> [(str(one.at), one.v) for one in events(lake, "supply/current_pit", "BTC", until="2024-03-03")]
     [('2024-03-02 00:10:00+00:00', 1.0), ('2024-03-03 00:10:00+00:00', 2.0)]
     """
-    told = lake.points(metrics, assets, interval, since=since, until=until, **dimensions)
+    points = lake.points(metrics, assets, interval, since=since, until=until, **dimensions)
     wait = "" if latency is None else f" + {span_sql('latency', latency)}"
-    return told.over(f"""SELECT available_at{wait} AS at, {_ENDS} AS ends, * FROM (
+    return points.over(f"""SELECT available_at{wait} AS at, {_ENDS} AS ends, * FROM (
   SELECT p.* REPLACE (coalesce(w.available_at, p.available_at) AS available_at, coalesce(w.observed_at, p.observed_at) AS observed_at,
     if(w.ordinal IS NULL, p.v, w.v) AS v, if(w.ordinal IS NULL, p.o, w.o) AS o, coalesce(w.basis, p.basis) AS basis)
   FROM given AS p LEFT JOIN vintages AS w ON {_SAME}

@@ -84,7 +84,7 @@ def points(lake: Lake, metric: str, assets: Names, *, interval: str | None = Non
 
     >>> engine.add_data(points(lake, "price_usd", ["BTC"], latency="15m"), client_id=ClientId("LAKE"))  # doctest: +SKIP
     """
-    told = events(lake, metric, assets, interval, since=since, until=until, latency=latency, **options).df()
+    rows = events(lake, metric, assets, interval, since=since, until=until, latency=latency, **options).df()
     kind = DataType(KnownPoint)
-    at, ends = (told[name].dt.as_unit("ns").astype("int64") for name in ("at", "ends"))
-    return [CustomData(kind, KnownPoint(metric, *one)) for one in zip(told["asset"], told["v"], ends, at)]
+    at, ends = (rows[name].dt.as_unit("ns").astype("int64") for name in ("at", "ends"))
+    return [CustomData(kind, KnownPoint(metric, *one)) for one in zip(rows["asset"], rows["v"], ends, at)]

@@ -41,10 +41,10 @@ class KnownLoader(PipelineLoader):  # type: ignore[misc]
         names = [self._assets.get(int(sid), "") for sid in sids]
         wanted = {column.name: self._metrics[column.name] for column in columns}
         found = known_at(self._lake, cutoffs, sorted(set(names)), wanted, step=0, label="close", **self._options)
-        told = {}
+        arrays = {}
         for column in columns:
             wide = found[column.name].unstack("asset").reindex(index=cutoffs, columns=names)
             values = wide.to_numpy(dtype="float64", copy=True)
             values[~mask] = float("nan")
-            told[column] = AdjustedArray(values, adjustments={}, missing_value=column.missing_value)
-        return told
+            arrays[column] = AdjustedArray(values, adjustments={}, missing_value=column.missing_value)
+        return arrays

@@ -14,7 +14,7 @@ import pytest
 from conftest import ROOT
 
 import pitlake
-from pitlake.errors import told
+from pitlake.errors import translate_errors
 from pitlake.fence import refuse_files
 
 SUPPLY = "supply/current_pit"
@@ -40,6 +40,22 @@ def test_no_lake(tmp_path, own):
     (own / "lake.sql").unlink()
     moved = own.rename(own.parent / "moved")
     assert "run `pitlake views`" in refused(lambda: pitlake.open(moved))
+
+
+@pytest.mark.parametrize(("limits", "said"), [
+    ({"memory": "lots"}, 'memory: expected a size such as 1GB, got "lots"'),
+    ({"threads": 0}, "threads: expected a number of threads, 1 or more, got 0"),
+    ({"threads": "two"}, 'threads: expected a number of threads, 1 or more, got "two"'),
+    ({"as_of": "soon"}, 'as_of: expected an instant such as 2024-06-01 or 2024-06-01T12:00:00Z, UTC, got "soon"'),
+])
+def test_a_lake_that_does_not_open_leaves_nothing_open(own, monkeypatch, limits, said):
+    opened, connect = [], duckdb.connect
+    monkeypatch.setattr(duckdb, "connect", lambda *given, **more: opened.append(connect(*given, **more)) or opened[-1])
+    assert refused(lambda: pitlake.open(own, **limits)) == said
+    for one in opened:
+        with pytest.raises(duckdb.ConnectionException, match="closed"):
+            one.execute("SELECT 1")
+    assert opened and list((own / "locks").glob("pin-*")) == []
 
 
 def test_other_layouts(own):
@@ -105,6 +121,98 @@ def test_sql(lake):
     assert lake.sql("SELECT 'SET VARIABLE as_of' AS said").df()["said"].tolist() == ["SET VARIABLE as_of"]
     lake.close()
     assert "closed" in refused(lambda: lake.sql("SELECT 1"))
+
+
+FUTURE = "SET VARIABLE as_of = '2030-01-01'"
+NOW = "SET VARIABLE as_of = '2024-03-03T12:00:00'"
+
+
+@pytest.mark.parametrize("query", [
+    f"-- a comment\n{FUTURE}; SELECT 1",
+    "SET /* a /* nested */ comment */ VARIABLE as_of = '2030-01-01'",
+    "SET VARIABLE\n--\n\"AS_OF\" = '2030-01-01'; SELECT 1",
+    "RESET VARIABLE /**/ as_of",
+    f"{FUTURE}; CREATE TEMP TABLE future AS FROM points; {NOW}; FROM future",
+    f"{FUTURE}; SELECT nope",
+    f"BEGIN; {FUTURE}; COMMIT",
+    "CREATE TEMP MACRO getvariable(x) AS NULL",
+    "CREATE TEMP MACRO getvariable() AS NULL; SELECT 1",
+])
+def test_a_query_cannot_move_a_lake_to_another_state_of_knowledge(small, query):
+    with pitlake.open(small, as_of="2024-03-03T12:00:00") as lake:
+        supply = f"SELECT v FROM points WHERE metric = '{SUPPLY}' AND currency = 'native' ORDER BY t"
+        earlier = lake.sql(supply)
+        assert "expected a query that leaves as_of alone; open the lake in that state: pitlake.open(…, as_of=…)" in refused(lambda: lake.sql(query))
+        for answer in (earlier, lake.sql(supply), lake.sql(f"SELECT 1; {supply}"), lake.sql(f"-- a comment\n{NOW}; {supply}")):
+            assert answer.df()["v"].tolist() == [1, 2]
+        assert "does not exist" in refused(lambda: lake.sql("FROM future"))
+
+
+def test_a_lake_without_as_of_cannot_be_given_one_by_a_query(lake):
+    assert "leaves as_of alone" in refused(lambda: lake.sql(f"-- a comment\n{FUTURE}; SELECT 1"))
+    assert "leaves backfill alone" in refused(lambda: lake.sql("SET VARIABLE /**/ backfill = 'rule'"))
+    assert lake.sql("SELECT getvariable('as_of') AS a, getvariable('backfill') AS b").df().isna().all(axis=None)
+
+
+def test_a_script_sets_variables_of_its_own(lake):
+    answer = lake.sql("SET VARIABLE days = 2; CREATE TEMP TABLE d AS SELECT getvariable('days') AS n; SELECT n + $1 AS n FROM d", [5])
+    assert answer.df()["n"].tolist() == [7] == lake.sql("SELECT getvariable('days') + 5 AS n").df()["n"].tolist()
+    assert lake.sql("SELECT 1; PIVOT d ON n USING sum(n)").columns == ["2"]
+
+
+def test_a_script_of_a_file_is_refused(lake, tmp_path):
+    (tmp_path / "schema.sql").write_text(f"{FUTURE}; CREATE TEMP TABLE future AS FROM points;")
+    (tmp_path / "load.sql").write_text("RESET VARIABLE as_of;")
+    assert "expected a query that only reads, got IMPORT" in refused(lambda: lake.sql(f"/* a /* b */ */ IMPORT DATABASE '{tmp_path}'"))
+
+
+@pytest.mark.parametrize("condition", [
+    f"true) LIMIT 0; {FUTURE}; SELECT 1 FROM universe WHERE (true",
+    "true) UNION ALL SELECT 'x' WHERE (true",
+    "true), (true",
+    "true) AND (true)) LIMIT 0 --",
+    "true)\0",
+])
+def test_a_condition_on_the_universe_is_one_expression(small, condition):
+    with pitlake.open(small, registry_backfill=True) as lake:
+        said = refused(lambda: lake.panel(ONE[["ts"]], SUPPLY, universe=condition))
+        assert said.startswith("universe: expected one condition, got ") or "Parser Error" in said or "syntax error" in said
+        assert lake.sql("SELECT getvariable('as_of') AS at").df()["at"].isna().all()
+        assert 'universe: expected a text, got 1' in refused(lambda: lake.panel(ONE[["ts"]], SUPPLY, universe=1))
+        assert "universe: expected columns with other names than those of metrics, got status" in refused(
+            lambda: lake.panel(ONE[["ts"]], {"Status": SUPPLY}, universe="true"))
+        for one in ("true -- a comment", "status = 'active' OR (SELECT true)", "product_id IN ('x', ')')"):
+            assert SUPPLY in lake.panel(ONE[["ts"]], SUPPLY, universe=one).columns
+
+
+@pytest.mark.parametrize("query", [f"SELECT 1; {FUTURE}", FUTURE, "SELECT 1; SELECT 2", "CREATE TEMP TABLE x AS FROM given"])
+def test_a_query_over_an_answer_is_one_select(lake, query):
+    assert "over: query: expected one SELECT, got " in refused(lambda: lake.points(SUPPLY).over(query, ["asset"]))
+
+
+def test_a_negative_time_is_refused(lake):
+    back = dt.timedelta(hours=-1)
+    for ask in (lambda: lake.panel(ONE, SUPPLY, latency=back), lambda: lake.pit_join(ONE, SUPPLY, max_age=back),
+                lambda: lake.window(ONE, SUPPLY, n=2, back=back), lambda: lake.calendar("2024-01-01", "2024-02-01", back)):
+        assert re.match('(latency|max_age|back|step): expected a .*, got "-1 day, 23:00:00"', refused(ask))
+    for digits in ("1٣ months", "٣ d"):
+        assert "step: expected a time such as 15m or 2d" in refused(lambda: lake.calendar("2024-01-01", "2024-02-01", digits))
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ({"backfil": "rule"}, "set: backfil: expected as_of, .*, or a name that a query reads with getvariable; did you mean `backfill`"),
+    ({"BACKFILL": "all"}, 'backfill: expected rule, strict, got "all"'),
+    ({"registry_backfill": "maybe"}, 'registry_backfill: expected true or false, got "maybe"'),
+    ({"AS_OF": "soon"}, "as_of: expected an instant such as"),
+])
+def test_variables_that_a_lake_does_not_know_are_refused(small, given, said):
+    assert re.match(said, refused(lambda: pitlake.open(small, set=given)))
+
+
+def test_a_variable_of_the_lake_can_be_spelt_in_capitals(small):
+    with pitlake.open(small, set={"AS_OF": dt.date(2024, 3, 3), "Days": 5}) as lake:
+        assert lake.points(SUPPLY).df()["v"].tolist() == [1]
+        assert lake.sql("SELECT getvariable('days') AS n").df()["n"].tolist() == [5]
 
 
 def test_naive_instants_are_utc_and_said_once(lake):
@@ -229,7 +337,7 @@ def test_too_large(small):
 ])
 def test_internal_errors(kind, words, said):
     def ask():
-        with told(lambda word: []):
+        with translate_errors(lambda word: []):
             raise kind(words)
     assert refused(ask) == f"SQL: expected {said}"
 

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import warnings
 
+import duckdb
 import pytest
 from conftest import command, make_small
 
@@ -140,6 +141,31 @@ def test_without_the_command_line(own, monkeypatch, fails):
             lake.stamp("SELECT nope FROM points", out)
 
 
+def test_a_verdict_is_about_the_lake_in_its_state(own):
+    later = f"SELECT t + getvariable('days') * INTERVAL 1 DAY AS ts, v FROM points WHERE metric = '{SUPPLY}' AND currency = 'native'"
+    known = f"SELECT available_at AS ts, v FROM points WHERE metric = '{SUPPLY}' AND currency = 'native'"
+    with pitlake.open(own, as_of="2024-03-03T12:00:00", set={"Days": 2, "unread": "x"}) as lake:
+        assert lake.lookahead(later)["verdict"] == "clean"
+        assert lake.lookahead(known)["verdict"] == "clean", "a variable that the query does not read is no mistake"
+        assert lake.stress(known, "avg(v)", lags=["1h"], vintages=0, within=0.9)["statistic"] == 1.5
+        out = own.parent / "stamped.parquet"
+        assert lake.stamp(later, out)["variables"] == {"as_of": "2024-03-03T12:00:00", "days": 2}
+        assert lake.stress(out, "avg(v)", lags=["1h"], vintages=0, within=0.9)["statistic"] == 1.5, "a stamped result has its own state"
+        with pytest.raises(pitlake.LakeError, match="lookahead: shift: expected a function, got a query"):
+            lake.lookahead(known, shift="1D")
+    with pitlake.open(own, set={"days": 1}) as lake:
+        assert lake.lookahead(later)["verdict"] == "leak"
+
+
+def test_a_look_at_a_function_leaves_as_of_to_the_test(own):
+    def counted(lake):
+        return lake.sql(f"SELECT available_at AS ts, getvariable('days') AS n FROM points WHERE metric = '{SUPPLY}' AND currency = 'native'").df()
+
+    with pitlake.open(own, set={"AS_OF": "2024-03-03", "Days": 2}) as lake:
+        for verdict in (lake.lookahead(counted, cutoffs=3), pitlake.lookahead(counted, own, cutoffs=3, set={"As_Of": "2024-03-03", "days": 2})):
+            assert verdict and verdict.facts["rows"] == 3
+
+
 def test_when_finds_the_time_from_whose_knowledge_a_frame_comes(own):
     query = f"WITH d AS (SELECT 'BTC' AS asset, ts FROM calendar('2024-03-02', '2024-03-06', '1 day')) SELECT ts, asset, v AS supply FROM pit_join('d', '{SUPPLY}', '24h') ORDER BY ts"
     with warnings.catch_warnings():
@@ -169,6 +195,17 @@ def test_files_that_were_changed_are_refused(own, pattern, fix):
     with pytest.raises(pitlake.LakeError, match=f"{file.name}: expected the bytes that were .*, got others; run `{fix}`"):
         pitlake.open(own)
     assert pins(own) == []
+
+
+def test_a_lake_with_changed_files_leaves_no_session_open(own, monkeypatch):
+    file = next(own.glob("points/**/*.parquet"))
+    turned(file, lambda own: own + b" ")
+    opened, connect = [], duckdb.connect
+    monkeypatch.setattr(duckdb, "connect", lambda *given, **more: opened.append(connect(*given, **more)) or opened[-1])
+    with pytest.raises(pitlake.LakeError, match="bytes that were committed"):
+        pitlake.open(own)
+    with pytest.raises(duckdb.ConnectionException, match="closed"):
+        opened[0].execute("SELECT 1")
 
 
 def test_a_file_of_another_size_is_refused(own):
