@@ -169,7 +169,7 @@ class Seat:
         own.execute("DROP MACRO IF EXISTS temp.main.getvariable").fetchall()
         for name in STATE:
             value = self.variables.get(name)
-            own.execute(f"SET VARIABLE {name} = {'NULL' if value is None else _literal(value)}").fetchall()
+            own.execute(f"RESET VARIABLE {name}" if value is None else f"SET VARIABLE {name} = {_literal(value)}").fetchall()
 
     def until_end(self, decisions: str) -> str:
         """Builds the SQL of the decisions to answer: all of them, unless something ends them sooner."""
@@ -1048,7 +1048,7 @@ def open(path: str | Path | None = None, *, as_of: Moment | None = None, observe
         backfill: `"rule"` dates points that the provider added long after their interval by the availability rule. Default:
             `"strict"`, by the time at which the provider computed them.
         registry_backfill: True lets the earliest known registry state also answer for the time before it.
-        set: Further session variables by name.
+        set: Further session variables by name. A misspelt variable of the lake is refused.
         threads: Number of threads of DuckDB. Default: one for each core.
         memory: Memory limit of DuckDB, such as `"1GB"`. Default: DuckDB's.
         progress: Shows DuckDB's progress bar if an answer takes over two seconds. Default: on a terminal and in a notebook.
@@ -1141,11 +1141,11 @@ def _text_of(query: str | Path) -> str:
         return ""
 
 
-def _state_of(session: duckdb.DuckDBPyConnection) -> list[tuple[str, str | None]]:
-    """Reads type and text of each variable of the state of knowledge, as the views read them."""
+def _state_of(session: duckdb.DuckDBPyConnection) -> list[str | None]:
+    """Reads each variable of the state of knowledge, as the views read it: its type and text, NULL if it is unset."""
     values = [f"getvariable('{name}')" for name in STATE]
-    [cells] = session.execute(f"SELECT {', '.join(f'typeof({value}), CAST({value} AS VARCHAR)' for value in values)}").fetchall()
-    return list(zip(cells[::2], cells[1::2]))
+    [cells] = session.execute(f"SELECT {', '.join(f'typeof({value}) || CAST({value} AS VARCHAR)' for value in values)}").fetchall()
+    return list(cells)
 
 
 def _literal(value: object) -> str:

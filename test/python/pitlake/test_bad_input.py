@@ -161,9 +161,13 @@ def test_a_script_sets_variables_of_its_own(lake):
 
 
 def test_a_script_of_a_file_is_refused(lake, tmp_path):
-    (tmp_path / "schema.sql").write_text(f"{FUTURE}; CREATE TEMP TABLE future AS FROM points;")
-    (tmp_path / "load.sql").write_text("RESET VARIABLE as_of;")
-    assert "expected a query that only reads, got IMPORT" in refused(lambda: lake.sql(f"/* a /* b */ */ IMPORT DATABASE '{tmp_path}'"))
+    for script in (f"{FUTURE};", f"{FUTURE}; CREATE TEMP TABLE future AS FROM points; RESET VARIABLE as_of;"):
+        (tmp_path / "schema.sql").write_text(script)
+        (tmp_path / "load.sql").write_text("")
+        # DuckDB 1.5 reads the file itself, and stumbles over most.
+        assert re.search("got IMPORT|leaves as_of alone|internal error", refused(lambda: lake.sql(f"/* a /* b */ */ IMPORT DATABASE '{tmp_path}'")))
+        assert lake.sql("SELECT getvariable('as_of') AS at").df()["at"].isna().all()
+        assert "does not exist" in refused(lambda: lake.sql("FROM future"))
 
 
 @pytest.mark.parametrize("condition", [

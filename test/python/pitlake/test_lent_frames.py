@@ -53,7 +53,7 @@ def test_notes_of_an_answer_read_the_frame_that_it_was_lent(lake):
         strange.df()
 
 
-@pytest.mark.parametrize("name", ["points", "POINTS", "universe", "lake_info", "kept", "_pit_told", "", 3])
+@pytest.mark.parametrize("name", ["points", "POINTS", "universe", "lake_info", "kept", "_pit_answer", "", 3])
 def test_a_name_that_the_lake_has_is_refused(lake, name):
     lake.sql("CREATE TEMP TABLE kept AS SELECT 7 AS n")
     before = lake.sql("SELECT count(*) AS n FROM points").df()["n"].tolist()

@@ -9,7 +9,7 @@ import pytest
 
 import pitlake
 from pitlake import unsorted
-from pitlake.result import _told
+from pitlake.result import _convert_for_frames
 
 SUPPLY, NESTED = "supply/current_pit", "addresses/supply_distribution_relative_pit"
 FORMS = {"arrow": lambda table: table, "polars": pl.from_arrow, "pandas": lambda table: table.to_pandas()}
@@ -38,8 +38,8 @@ def test_frames_have_the_rows_of_the_sorted_query(lake, form, changes):
         assert answer._unsorted is not None
         table = answer.arrow()
         assert table["weight"].to_pylist() == list(range(300))
-        assert table.equals(_told(answer._relation).to_arrow_table())
-        pd.testing.assert_frame_equal(answer.df(), _told(answer._relation).df(), check_exact=True)
+        assert table.equals(_convert_for_frames(answer._relation).to_arrow_table())
+        pd.testing.assert_frame_equal(answer.df(), _convert_for_frames(answer._relation).df(), check_exact=True)
         assert answer.pl().columns == table.column_names and answer.pl()["ts"].to_list() == table["ts"].to_pylist()
 
 
