@@ -63,13 +63,18 @@ export function pauseSql({ sessions }, [since, until]) {
   FROM sessions(${withinListedYears(since)}, ${withinListedYears(until)}, ${quote(sessions)}))`
 }
 
+/** The conditions that select the chosen series of a relation, except for the metric. */
+const seriesWhere = ({ assets, ...picked }) => [
+  ...dimensions.map((name) => picked[name] === null ? `"${name}" IS NULL` : `"${name}" = ${quote(picked[name])}`),
+  `asset IN (${assets.map(quote).join(', ')})`,
+]
+
 /** The relation with the chosen points, and their condition. */
-export function relationOf({ metric: { metric }, assets, component, ...picked }) {
+export function relationOf(picked) {
+  const { metric: { metric }, component } = picked
   const isPrice = metric === 'price_usd'
   const isComponent = component !== ''
-  const where = dimensions.map((name) =>
-    picked[name] === null ? `"${name}" IS NULL` : `"${name}" = ${quote(picked[name])}`)
-  where.push(`asset IN (${assets.map(quote).join(', ')})`, isPrice ? 'true' : `metric = ${quote(metric)}`)
+  const where = [...seriesWhere(picked), isPrice ? 'true' : `metric = ${quote(metric)}`]
   if (isComponent) where.push(`component = ${quote(component)}`)
   where.push(...sessionsWhere(picked))
   return { from: isPrice ? 'price_usd' : isComponent ? 'components' : 'points', where: where.join(' AND ') }
@@ -127,11 +132,10 @@ WHERE ${where}
   AND t >= ${instant(since)} AND t < ${instant(until)} ORDER BY asset, t`
 }
 
-/** The violations in a range. */
-export const disputesSql = ({ metric: { metric }, assets, interval, sessions }, [since, until]) =>
+/** The violations of the chosen series in a range. */
+export const disputesSql = (picked, [since, until]) =>
   `SELECT asset, t, epoch_ms(t) AS at, kind, stored, offered, offered_at FROM violations
-WHERE metric = ${quote(metric)} AND asset IN (${assets.map(quote).join(', ')}) AND "interval" = ${quote(interval)}
-  AND ${['true', ...sessionsWhere({ sessions, interval })].join(' AND ')}
+WHERE metric = ${quote(picked.metric.metric)} AND ${[...seriesWhere(picked), ...sessionsWhere(picked)].join(' AND ')}
   AND t >= ${instant(since)} AND t < ${instant(until)} ORDER BY t LIMIT 500`
 
 const lengths = { '10m': 6e5, '1h': 36e5, '24h': 864e5, '1w': 6048e5, '1month': 26784e5, '3month': 79488e5 }
