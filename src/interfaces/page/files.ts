@@ -17,7 +17,7 @@ interface FileRequest {
   readonly headers: { readonly 'if-none-match'?: string | undefined }
 }
 
-/** Folders with code that runs in browsers alone, and with that which `record.ts` also runs. */
+/** Folders with code that runs in browsers alone, and with code that needs no document. */
 const folders = ['browser/', 'shared/'].map((name) => fileURLToPath(new URL(name, import.meta.url)))
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',

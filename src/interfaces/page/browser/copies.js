@@ -1,19 +1,10 @@
 /** The rows of a view in SQL, in Python and on a command line: each text runs as it stands. */
 
 import { utc, wall } from './requests.js'
+import { flagTexts, opened, python } from './command-texts.js'
 import { button, html } from './dom.js'
 import { quote } from './questions.js'
 import { state } from './state.js'
-
-/** A text as a shell takes it. */
-export const shell = (text) => (/^[\w.,:/=#+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
-
-/** A value as Python writes it. */
-export function python(value) {
-  if (Array.isArray(value)) return `[${value.map(python).join(', ')}]`
-  if (typeof value !== 'object') return JSON.stringify(value)
-  return `{${Object.entries(value).map((entry) => entry.map(python).join(': ')).join(', ')}}`
-}
 
 /**
  * Settings for the instant that the page shows. With `ofLedger` they also limit facts about the lake itself, such as
@@ -25,12 +16,6 @@ export function knowledge(ofLedger = false) {
   return { as_of: utc(at), ...(ofLedger && { observed_as_of: utc(at) }) }
 }
 
-/** The Python text that opens a lake with settings of knowledge. */
-export function opened(settings) {
-  const keywords = Object.entries(settings).map(([name, at]) => `${name}=${python(at)}`)
-  return `import pitlake\n\nlake = pitlake.open(${['"data"', ...keywords].join(', ')})`
-}
-
 /** SQL that sets the state of knowledge. */
 export const settingsSql = (settings) =>
   Object.entries(settings).map(([name, at]) => `SET VARIABLE ${name} = ${quote(at)};\n`).join('')
@@ -38,7 +23,7 @@ export const settingsSql = (settings) =>
 /** A query in Python, in SQL and on a command line. */
 function queryTexts(query, ofLedger) {
   const settings = knowledge(ofLedger)
-  const flags = Object.entries(settings).map(([name, at]) => `--${name.replaceAll('_', '-')} ${shell(at)} `)
+  const flags = flagTexts(settings).map((text) => `${text} `)
   // The line that ends the text for a shell must not occur in the query.
   let endLine = 'SQL'
   while (query.split('\n').includes(endLine)) endLine += '_'

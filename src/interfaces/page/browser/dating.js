@@ -1,6 +1,7 @@
 /** The answer about the time of a table, with the words of `pitlake when`. */
 
-import { foldedTexts, opened, python, shell } from './copies.js'
+import { flagTexts, keywordTexts, opened, python, shell } from './command-texts.js'
+import { foldedTexts } from './copies.js'
 import { button, cellOf, figure, html, moment, plainCell, section, table } from './dom.js'
 import { isoOf } from './questions.js'
 import { change } from './state.js'
@@ -108,12 +109,7 @@ function rangeText({ from, until }) {
 
 /** The same question in Python and on a command line, for a file in the folder of the user. */
 function questionTexts(name, fields) {
-  const isSwitch = (option) => option === 'skip_nulls' || option === 'follow_renames'
-  const flags = Object.entries(fields).map(([option, value]) =>
-    ` --${option.replace('_', '-')}${isSwitch(option) ? '' : ` ${shell(value)}`}`)
-  const keywords = Object.entries(fields).map(([option, value]) =>
-    `, ${option}=${isSwitch(option) ? 'True' : python(value)}`)
   const file = name.startsWith('-') ? `./${name}` : name
-  return { Python: `${opened({})}\ndating = lake.when(${python(name)}${keywords.join('')})`,
-    'Command line': `pitlake when ${shell(file)}${flags.join('')}` }
+  return { Python: `${opened({})}\ndating = lake.when(${[python(name), ...keywordTexts(fields)].join(', ')})`,
+    'Command line': `pitlake when ${[shell(file), ...flagTexts(fields)].join(' ')}` }
 }

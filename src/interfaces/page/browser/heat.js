@@ -5,6 +5,7 @@ import { figure, html, moment, quiet, section, svg } from './dom.js'
 import { axes, scale } from './picture.js'
 import { heatLines, heatWidth, vintageRangeSql, vintagesSql } from './questions.js'
 import { state } from './state.js'
+import { changeOf, largestChangeOf } from './vintage-changes.js'
 
 /** The picture that is shown; null if there is none. */
 let shownHeat = null
@@ -20,7 +21,7 @@ export async function heat(picked, range, columns, width) {
   const up = [a0, a1]
   const sql = vintagesSql(picked, range, up, columns)
   const allCells = await rows(sql, '')
-  const largestChange = Math.max(...allCells.map(({ l }) => Math.abs(l.v - l.previous)), Number.MIN_VALUE)
+  const largestChange = largestChangeOf(allCells.map(({ l }) => l))
   const box = { left: 62, right: width - 14, top: 12, bottom: 12 + heatLines * lineHeight }
   const cellWidth = (box.right - box.left) / heatWidth(columns)
   const x = scale(range, [box.left, box.right])
@@ -61,7 +62,7 @@ export async function heatStep() {
 function cellMarks(cells, asset, { box, cellWidth, largestChange }) {
   return cells.filter((cell) => cell.asset === asset).map(({ px, line, n, l }) => {
     const kind = l.previous === null || l.v === l.previous ? 'first' : l.v > l.previous ? 'up' : 'down'
-    const opacity = kind === 'first' ? 0.55 : 0.3 + (0.7 * Math.abs(l.v - l.previous)) / largestChange
+    const opacity = kind === 'first' ? 0.55 : 0.3 + (0.7 * changeOf(l)) / largestChange
     return svg`<rect class="cell ${kind}" x=${(box.left + px * cellWidth).toFixed(2)}
       y=${box.bottom - (line + 1) * lineHeight} width=${Math.max(1, cellWidth - 0.5).toFixed(2)} height="7.5"
       fill-opacity=${opacity.toFixed(3)}

@@ -2,7 +2,8 @@
 
 import { latestInstant, notesOf, request } from './requests.js'
 import { storedMetrics } from './chart.js'
-import { knowledge, opened, python, settingsSql, shell, textBlock } from './copies.js'
+import { listParts, panelTexts } from './command-texts.js'
+import { knowledge, settingsSql, textBlock } from './copies.js'
 import { field, figure, form, html, input, list, quiet, section, select, table } from './dom.js'
 import { exchanges, isoOf } from './questions.js'
 import { change, state } from './state.js'
@@ -50,11 +51,11 @@ async function panelOptions() {
 export async function draw(main) {
   const options = await panelOptions()
   const asOf = knowledge()
-  const body = { ...options, metrics: options.metrics.split(','), ...asOf }
+  const body = { ...options, metrics: listParts(options.metrics), ...asOf }
   const [metrics, calendar, ...others] = Object.entries(panelFields).map(([name, { hint, help }]) => {
     const size = { metrics: 34, calendar: 26 }[name] ?? 20
     const text = input(name, options[name] ?? '', (value) => change({ [name]: value }), { hint, help, size })
-    return field(name.replace('_', ' '), text, name === 'metrics' ? 'wide' : '')
+    return field(name.replaceAll('_', ' '), text, name === 'metrics' ? 'wide' : '')
   })
   const result = section('Rows', quiet('Running the query …'))
   const copies = html`<section></section>`
@@ -62,7 +63,7 @@ export async function draw(main) {
     html`<div class="sides">${result}${copies}</div>`)
   try {
     const sql = await (await request('panel', { ...body, explain: true })).text()
-    const texts = { ...panelTexts(options, asOf), SQL: settingsSql(asOf) + sql }
+    const texts = { ...panelTexts(options, asOf, location.origin), SQL: settingsSql(asOf) + sql }
     copies.append(...Object.entries(texts).map(([name, text]) => textBlock(name, text, 'panel')))
     result.replaceChildren(...await rowsOf(body))
   } catch (error) {
@@ -90,37 +91,11 @@ async function rowsOf(body) {
 
 /** Choice of when decisions fall: steps of a length, or the closes or openings of the sessions of an exchange. */
 function stepChoice(calendar) {
-  const [since, until, step = '1d'] = calendar.split(',')
+  const [since, until, step = '1d'] = listParts(calendar)
   const labels = { '1h': 'each hour', '1d': 'each day', '1w': 'each week', '1month': 'each month' }
   for (const [code, name] of Object.entries(exchanges))
     Object.assign(labels, { [code]: `closes of ${name}`, [`${code}:open`]: `openings of ${name}` })
   labels[step] ??= step
   const setStep = (chosen) => change({ calendar: [since, until, chosen].join(',') })
   return select(Object.keys(labels), step, setStep, 'decisions', labels)
-}
-
-/** The same question in Python, on a command line and over HTTP. */
-function panelTexts(options, asOf) {
-  const flags = Object.entries({ ...options, ...asOf }).map(([name, value]) =>
-    name === 'skip_nulls' ? '--skip-nulls' : `--${name.replace('_', '-')} ${shell(value)}`)
-  return {
-    Python: pythonText(options, asOf),
-    'Command line': `pitlake panel ${flags.join(' ')}`,
-    HTTP: `curl ${shell(`${location.origin}/panel?${new URLSearchParams({ ...options, ...asOf })}`)}`,
-  }
-}
-
-function pythonText(options, asOf) {
-  const { metrics, calendar, assets = '', universe, interval = '24h', fields, with: universeColumns, ...others } = options
-  const paths = metrics.split(',')
-  const pairs = paths.map((path) => path.split('='))
-  const isNamed = pairs.some(({ length }) => length > 1)
-  const columns = isNamed ? Object.fromEntries(pairs.map((pair) => [pair[0], pair.at(-1)])) : paths
-  const keywords = { ...(fields && { fields: fields.split(',') }), ...(universe && { universe }),
-    ...(universeColumns && { universe_columns: universeColumns.split(',') }), ...others }
-  const keywordTexts = Object.entries(keywords).map(([name, value]) =>
-    `, ${name}=${name === 'skip_nulls' ? 'True' : python(value)}`)
-  const grid = [...calendar.split(',').map(python), ...(universe ? [] : [python(assets.split(','))])].join(', ')
-  return `${opened(asOf)}\ndays = lake.calendar(${grid})
-frame = lake.panel(days, ${python(columns)}, ${python(interval)}${keywordTexts.join('')}).df()`
 }

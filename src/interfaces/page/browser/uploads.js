@@ -1,7 +1,7 @@
 /** Files that views send to the server, and the answers to them. */
 
 import { request, RequestSeries } from './requests.js'
-import { shell } from './copies.js'
+import { shell } from './command-texts.js'
 import { figure, html, quiet } from './dom.js'
 
 /** Bytes of the longest request that the server takes. */

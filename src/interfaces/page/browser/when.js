@@ -69,9 +69,9 @@ export async function draw(main) {
   fileButton.id = 'choose'
   const claimFields = Object.entries(claimLabels).map(([name, label]) => textField(name, label, { hint: '2024-06-01' }))
   const textFields = Object.entries(textHints).map(([name, hint]) =>
-    textField(name, name.replace('_', ' '), { hint, size: name === 'metrics' ? 34 : 16 }))
+    textField(name, name.replaceAll('_', ' '), { hint, size: name === 'metrics' ? 34 : 16 }))
   const choiceFields = Object.entries(choices).map(([name, words]) => {
-    const label = name.replace('_', ' ')
+    const label = name.replaceAll('_', ' ')
     const labels = { '': defaultLabels[name] }
     return field(label, select(words, fieldValues[name] ?? '', (value) => setField(name, value), label, labels))
   })
