@@ -99,6 +99,14 @@ describe('the map', () => {
       expect(months).toEqual(row.due.map((due) => (due > 0 ? 1 : 0)))
     }
   })
+  test('a month before 1970 has its name in the readout', () => {
+    const early = statusPage({ ...page(), firstMonth: -2 })
+    const { window } = new JSDOM(early, { runScripts: 'dangerously' })
+    const row = window.document.querySelector<HTMLElement>('[data-r="0"]')!
+    row.focus()
+    row.dispatchEvent(new window.KeyboardEvent('keydown', { key: 'Home', bubbles: true }))
+    expect(window.document.getElementById('readout')?.textContent).toMatch(/^1969-11 /)
+  })
   test('the axis of lags is clipped at both ends and grows', () => {
     expect([0, 30, 1e9].map(lagAt)).toEqual([0, 0, 100])
     expect(lagAt(600)).toBeLessThan(lagAt(601))

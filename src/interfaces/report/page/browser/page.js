@@ -7,7 +7,7 @@
   const all = [...map.querySelectorAll('[data-r]')]
   const months = rows.length ? rows[0][0].length : 0
   let at = months - 1
-  const name = (m) => { const i = first + m; return (1970 + Math.floor(i / 12)) + '-' + String(i % 12 + 1).padStart(2, '0') }
+  const name = (m) => { const i = first + m; return (1970 + Math.floor(i / 12)) + '-' + String((i % 12 + 12) % 12 + 1).padStart(2, '0') }
   const number = (n) => n.toLocaleString('en-US')
   const tell = (row, m) => {
     const r = rows[row.dataset.r]
