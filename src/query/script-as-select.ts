@@ -1,6 +1,13 @@
-import { opening as startOf, openingWords, statementsOf } from './statements.ts'
+import { opening as startOf, openingWords, statementsOf, tokens } from './statements.ts'
 
 const makes = /^CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+(?:TABLE|VIEW)\s+("[^"]+"|\w+)\s+AS(?=[\s(])/i
+
+/** Text that takes the place of a part of a script, with spaces behind it up to the length of that part. */
+interface Edit {
+  readonly from: number
+  readonly to: number
+  readonly text: string
+}
 
 /**
  * Rewrites a script whose statements before the last set variables and make temporary tables as one SELECT: each such
@@ -11,31 +18,43 @@ export function scriptAsSelect(script: string) {
   const all = statementsOf(script)
   const body = all.at(-1)
   if (body === undefined) return undefined
+  const sql = script.slice(0, body.offset + body.text.length)
   const sets: string[] = []
-  let sql = script.slice(0, body.offset + body.text.length)
-  const put = (at: number, length: number, text: string): void => {
-    sql = `${sql.slice(0, at)}${text.padEnd(length)}${sql.slice(at + length)}`
-  }
-  let opening = 'WITH'
-  for (const [n, batch] of all.slice(0, -1).entries()) {
-    const start = startOf(batch.text) ?? 0
-    const text = batch.text.slice(start)
-    const offset = batch.offset + start
+  const edits: Edit[] = []
+  const endsOfTables = new Set<number>()
+  for (const { text: whole, offset } of all.slice(0, -1)) {
+    const start = startOf(whole) ?? 0
+    const from = offset + start
+    const to = offset + whole.length
+    const text = whole.slice(start)
     const [head, name] = makes.exec(text) ?? []
-    const next = all[n + 1]?.offset ?? sql.length
-    const end = script.lastIndexOf(';', next - 1)
     if (head !== undefined && name !== undefined) {
-      put(offset, head.length, `${opening} ${name} AS (`)
-      put(end, 1, ')')
-      opening = ','
+      edits.push({ from, to: from + head.length, text: `${endsOfTables.size === 0 ? 'WITH' : ','} ${name} AS (` })
+      // Between the trimmed statement and its semicolon there are only blanks.
+      endsOfTables.add(script.indexOf(';', to))
     } else if (openingWords(text, 2).join(' ') === 'SET VARIABLE') {
       sets.push(text)
-      put(offset, end + 1 - offset, script.slice(offset, end + 1).replaceAll(/\S/g, ' '))
+      edits.push({ from, to, text: text.replaceAll(/\S/g, ' ') })
     } else return undefined
   }
-  if (opening === 'WITH') return { sql, sets }
-  const [first, second] = openingWords(body.text, 2)
-  if (first === 'WITH' && second === 'RECURSIVE') return undefined
-  if (first === 'WITH') put(body.offset + body.text.search(/WITH/i), 4, ',')
-  return { sql, sets }
+  for (const { text, start } of tokens(sql))
+    if (text === ';') edits.push({ from: start, to: start + 1, text: endsOfTables.has(start) ? ')' : ' ' })
+  if (endsOfTables.size > 0) {
+    const [first, second] = openingWords(body.text, 2)
+    if (first === 'WITH' && second === 'RECURSIVE') return undefined
+    const from = body.offset + (startOf(body.text) ?? 0)
+    if (first === 'WITH') edits.push({ from, to: from + first.length, text: ',' })
+  }
+  return { sql: applyEdits(sql, edits), sets }
+}
+
+/** Applies edits that do not overlap; the text keeps its length. */
+function applyEdits(sql: string, edits: readonly Edit[]): string {
+  const parts: string[] = []
+  let at = 0
+  for (const { from, to, text } of edits.toSorted((a, b) => a.from - b.from)) {
+    parts.push(sql.slice(at, from), text.padEnd(to - from))
+    at = to
+  }
+  return parts.join('') + sql.slice(at)
 }

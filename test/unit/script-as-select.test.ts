@@ -26,6 +26,18 @@ CREATE TEMPORARY TABLE "e e" AS SELECT a + 1 AS b FROM d
   expect((await lake.rows(sql)).map(({ c }) => Number(c))).toEqual([10, 20, 30])
 })
 
+test.each([
+  [
+    'a word of a comment',
+    'CREATE TEMP TABLE x AS SELECT 1 AS b; -- compare with last\nWITH a AS (SELECT 2 AS c) SELECT b, c FROM x, a',
+  ],
+  ['two semicolons', 'CREATE TEMP TABLE x AS SELECT 1 AS b;; SELECT b, 2 AS c FROM x'],
+  ['a semicolon alone in front', '; CREATE TEMP TABLE x AS SELECT 1 AS b -- a; b\n; SELECT b, 2 AS c FROM x'],
+])('%s leaves a script foldable', async (_, script) => {
+  const { sql } = scriptAsSelect(script) ?? { sql: '' }
+  expect(await lake.rows(sql)).toEqual([{ b: 1, c: 2 }])
+})
+
 test.for([
   ['CREATE TABLE x AS SELECT 1; SELECT 1'],
   ['CREATE TEMP TABLE x AS SELECT 1; WITH RECURSIVE y AS (SELECT 1) FROM y'],
