@@ -21,7 +21,7 @@ import {
 import { type CalendarGrid, gridSql } from './panel-calendar.ts'
 import { readOption, readOptions } from './read-options.ts'
 import { refusal, unreadInstant } from './refusal.ts'
-import { isOneExpression } from './parse-tree.ts'
+import { judgeCondition } from './universe-condition.ts'
 import { runCancellable, type RunDeps, runScript } from './run.ts'
 
 /** Source of the decisions of a panel. */
@@ -465,13 +465,7 @@ FROM _pit_met`
 
 /** Refuses a condition that is none, and moments at which the registry was not known. */
 async function checkMembers(engine: Engine, moments: string, condition: string, deps: RunDeps): Promise<void> {
-  await runScript(engine, `SELECT product_id FROM universe WHERE (\n${condition}\n)`, {
-    ...deps,
-    generated: false,
-    above: 1,
-  })
-  if (!(await isOneExpression(engine, condition)))
-    throw usage(optionAt(deps.door ?? 'terminal', 'universe'), { expected: 'one condition', got: condition })
+  await judgeCondition(engine, condition, deps)
   const [row] = await engine.rows<{ first: string; start: string | null }>(
     `SELECT CAST(min(ts) AS VARCHAR) AS "first", (SELECT CAST(known_since AS VARCHAR) FROM registry_start) AS start
      FROM (${moments})

@@ -27,6 +27,7 @@ import { mirrorOf } from '../lake/store/marker.ts'
 import { runCancellable, runScript, type RunDeps } from './run.ts'
 import { parsedSql } from './parse-tree.ts'
 import { openingWords } from './statements.ts'
+import { judgeCondition } from './universe-condition.ts'
 
 /** State of knowledge in which a question is answered. */
 export type Knowledge = ReadOptions<typeof knowledgeOptions>
@@ -42,6 +43,8 @@ export interface SqlQuestion {
   readonly parameters?: Parameters | undefined
   /** Whether the program wrote the SQL. */
   readonly generated?: boolean
+  /** Condition on the view `universe` that a caller wrote and that is part of the SQL. */
+  readonly condition?: string | undefined
 }
 
 /** A question for a panel: decisions × metrics. */
@@ -100,8 +103,9 @@ export async function judgeQuestion(
     const doubts = async ({ rows }: Extent) => (rows === 0 ? doubtsOfFilter(question.points, standards) : {})
     return await noticing({ sql, ready, parameters: undefined, by: undefined }, notices, { notes: {}, doubts })
   }
-  const { sql, parameters, generated = false } = question
+  const { sql, parameters, generated = false, condition } = question
   if (run.mark !== undefined) refuseManyParts(sql)
+  if (condition !== undefined) await judgeCondition(engine, condition, run, 'condition')
   const tree = run.mark === undefined ? undefined : await parsedSql(engine, sql)
   // A client that may name only views sends one SELECT.
   if (tree && 'error' in tree && tree.error !== 'parser')

@@ -339,6 +339,7 @@ test('a feature that cannot run is reported with its line, and other features ar
         /sql: expected functions that give the same at any time, got random/,
       ],
       two: ['SELECT 1 AS v; SELECT 1 AS ts, 2 AS v', /sql: expected one SELECT, got several statements/],
+      three: [`SELECT error('it ran'); SELECT 1 AS v`, /sql: expected one SELECT, got several statements/],
       nowhere: ['SELECT ts, v FROM nowhere', /nowhere/],
       itself: [
         `SELECT ts, v FROM pit_join('grid', 'feature/itself', '24h')`,
@@ -361,7 +362,7 @@ test('a feature that cannot run is reported with its line, and other features ar
         .filter((text) => text.includes(`f.yaml:${line}: `) || text.includes(`feature/${name} `))
       expect(own.join('\n'), name).toMatch(said)
     }
-    expect(ended.features.map(({ status }) => status).join(' ')).toMatch(/^failed undecided( failed){8} proved$/)
+    expect(ended.features.map(({ status }) => status).join(' ')).toMatch(/^failed undecided( failed){9} proved$/)
     expect(await desk.rows(`SELECT DISTINCT metric FROM points WHERE metric LIKE 'feature/%'`)).toEqual([
       { metric: 'feature/good' },
     ])

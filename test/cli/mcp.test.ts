@@ -136,13 +136,14 @@ describe('one SELECT over the views, and nothing else', () => {
 
   test.each([
     ['universe', { ts: asOf, condition: 'true); SELECT 1 WHERE (true' }],
+    ['universe', { ts: asOf, condition: 'true) UNION ALL SELECT * FROM universe WHERE (true' }],
     ['universe', { ts: asOf, condition: "EXISTS (SELECT 1 FROM read_text('/etc/hostname'))" }],
     ['panel', { universe: "name IN (SELECT filename FROM read_text('/etc/hostname'))" }],
     ['panel', { universe: 'true); SELECT 1 WHERE (true' }],
   ])('a condition of %s: %j', async (name, given) => {
     const calendar = { since: '2024-03-01', until: '2024-03-02', step: '1d' }
     const whole = name === 'panel' ? { calendar, metrics: ['supply/current_pit'], ...given } : given
-    expect(await agent.refusal(name, whole)).toMatch(/got (?:several statements|read_text)/)
+    expect(await agent.refusal(name, whole)).toMatch(/expected one condition, got true|got read_text/)
   })
 
   test('a question about the lookahead of a query is no way round', async () => {

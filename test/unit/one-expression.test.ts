@@ -49,3 +49,26 @@ test.each(endings)('a panel refuses the universe %j, which ends the brackets aro
     /^universe: expected one condition, got true\)/,
   )
 })
+
+const breakingOut = 'true); CREATE TEMP TABLE slipped_in AS SELECT 1; SELECT (true'
+
+test('a universe that ends its statement is refused before any of it runs', async () => {
+  using open = await openQuery(folder)
+  const panel = {
+    decisions: { kind: 'calendar', since: '2024-02-10', until: '2024-02-12', step: '86400 seconds' },
+    metrics: [{ name: 'supply', metric: 'supply/current_pit' }],
+    interval: '24h',
+    universe: breakingOut,
+  } as const
+  const judged = judgeQuestion({ panel, knowledge: {} }, open, { folder, sleep: setTimeout })
+  await expect(judged).rejects.toThrow('--universe: expected one condition, got true)')
+  expect(await open.rows("SELECT 1 FROM duckdb_tables() WHERE table_name = 'slipped_in'")).toEqual([])
+})
+
+test.each([...endings, breakingOut])('a query with the condition %j of a caller is refused', async (condition) => {
+  const sql = `SELECT * FROM universe WHERE (\n${condition}\n)`
+  const run = { folder, sleep: setTimeout, mark: 'mark_of_this_test', door: 'fields' } as const
+  await expect(judgeQuestion({ sql, condition, knowledge: {} }, lake, run)).rejects.toThrow(
+    /^condition: expected one condition, got true\)/,
+  )
+})

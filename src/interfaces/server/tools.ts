@@ -92,7 +92,7 @@ export function toolsOf({ desk, pages, standing }: ToolsFrom): readonly Tool[] {
       async ({ ts, condition, ...paged }, asker) => {
         const where = condition === undefined ? '' : `\nWHERE (\n${condition}\n)`
         const sql = `SELECT * FROM universe${where}\nORDER BY product_id`
-        return await page({ knowledge: { asOf: ts }, sql }, paged, asker)
+        return await page({ knowledge: { asOf: ts }, sql, condition }, paged, asker)
       },
     ),
     lookaheadTool(desk),

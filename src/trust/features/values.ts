@@ -1,5 +1,5 @@
 import type { FeatureVersion, Unrequested } from '../../catalog/features.ts'
-import { usage } from '../../base/errors.ts'
+import { type LakeError, usage } from '../../base/errors.ts'
 import { onGridSql } from '../../base/intervals-sql.ts'
 import { namedMetrics } from '../lookahead/knowledge-states.ts'
 import { featurePrefix } from '../../sources/points/own-rows.ts'
@@ -104,9 +104,11 @@ const clockWord = /^(?:current_(?:date|time(?:stamp)?)|localtime(?:stamp)?)$/i
 
 /** Reads the one SELECT of a feature, with its columns. Its result depends on the lake alone, not on when it runs. */
 export async function readFeatureQuery(session: Engine, sql: string, run: RunDeps) {
+  const refusal = (got: string): LakeError => usage('sql', { expected: 'one SELECT', got })
+  // A script would run up to its last statement before it is refused.
+  if (statementsOf(sql).length > 1) throw refusal('several statements')
   const ready = await runScript(session, sql, run)
-  if (ready.kind !== 'SELECT' || statementsOf(sql).length > 1)
-    throw usage('sql', { expected: 'one SELECT', got: ready.kind === 'SELECT' ? 'several statements' : ready.kind })
+  if (ready.kind !== 'SELECT') throw refusal(ready.kind)
   const names = ready.columns.map(({ name }) => name)
   if (!names.some((name) => isSameName(name, 'ts')))
     throw usage('sql', { expected: 'a column ts with the instant of each row', got: names.join(', ') })
