@@ -160,14 +160,34 @@ def made_here(folder: Path, database: Path) -> Iterator[Path]:
         yield views
 
 
+_QUOTES = tuple("'" * count for count in (1, 2, 4, 8))
+"""Quotes of a text, of a text within a text, and so on: at each level every quote stands twice."""
+
+
 def _renamed(script: str, built: str, folder: str) -> str:
-    """Moves the paths in a script to another folder: a file's path is a pattern, that of the folder is none."""
-    for quotes in ("'", "''"):
-        # Within a text that is SQL each quote stands twice.
-        old, new, files = (path.replace("'", quotes * 2) for path in (built, folder, literal_path(folder)))
-        built_paths = "|".join(map(re.escape, {old, literal_path(old)}))
-        script = re.sub(f"(?<!'){quotes}(?:{built_paths})(?=(['/]))", lambda found: quotes + (new if found[1] == "'" else files), script)
-    return script
+    """Moves a script of views to another folder: its first line and the paths in it.
+
+    The path of a file is a pattern, that of the folder is none. The command line has the same rule (`moved-script.ts`).
+    """
+    head = f"\\A-- The lake in {re.escape(built)}(?= as of version )"
+    starts = [
+        f"{quotes}(?:{'|'.join(re.escape(_spelled(path, quotes)) for path in (built, literal_path(built)))})(?=/|{quotes}(?!{quotes}))"
+        for quotes in _QUOTES
+    ]
+
+    def moved(found: re.Match[str]) -> str:
+        quotes = "'" * (len(found[0]) - len(found[0].lstrip("'")))
+        if quotes == "":
+            return f"-- The lake in {folder}"
+        is_file = script[found.end()] == "/"
+        return quotes + _spelled(literal_path(folder) if is_file else folder, quotes)
+
+    return re.sub(f"{head}|(?<!')(?:{'|'.join(starts)})", moved, script)
+
+
+def _spelled(path: str, quotes: str) -> str:
+    """Escapes the quotes of a path within these quotes."""
+    return path.replace("'", quotes * 2)
 
 
 class Pin:

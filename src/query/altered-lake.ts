@@ -4,7 +4,8 @@ import { readText } from '../lake/store/files.ts'
 import { inLake, places } from '../lake/store/layout.ts'
 import { alteredScript, type IsNeeded, partOfScript } from './views/script.ts'
 import { refuseChanged } from './changed-files.ts'
-import { closing, movedScript, openQuery, type SessionOptions, strangeViews } from './lake.ts'
+import { movedScript } from './moved-script.ts'
+import { closing, openQuery, type SessionOptions, strangeViews } from './lake.ts'
 
 /*
  * A lake whose points are others than those that it holds: later known, without some, with other values. Its views are

@@ -3,17 +3,16 @@ import { isThere, makeSpill, realPath, removeSpill, textOf } from '../lake/store
 import { withCleanup } from '../base/cleanup.ts'
 import { type LakeError, usage } from '../base/errors.ts'
 import { Engine, quote, quoteList, literalPath, plainPath } from '../lake/store/engine.ts'
-import { isWritable } from '../lake/store/disk.ts'
 import { engineMemory } from '../lake/store/memory.ts'
 import { inLake, places } from '../lake/store/layout.ts'
-import { readManifest } from './views/manifest.ts'
 import { readObjects } from './views/template.ts'
 import { admit, refusalOf } from './gate.ts'
 import { optionAt } from './note-texts.ts'
 import { type KnowledgeOptions, knowledgeOptions, type Moment } from './options.ts'
-import { readOption, readSettings, refuseStrange, findUnusedNames } from './read-options.ts'
+import { readOption, refuseStrange, findUnusedNames } from './read-options.ts'
 import { refusal } from './refusal.ts'
 import { refuseChanged } from './changed-files.ts'
+import { movedScript, moveScript } from './moved-script.ts'
 import { openingWords, statementsOf } from './statements.ts'
 
 /** Value of a session variable. */
@@ -63,34 +62,65 @@ export interface SessionOptions extends QueryOptions {
 }
 
 /**
- * Opens `lake.duckdb` of a folder for reading: zone UTC, session variables set, no file outside the lake in reach. All
+ * Opens the views of a folder for reading: zone UTC, session variables set, no file outside the lake in reach. All
  * settings are locked before anything that is stored in the lake runs, for it may come from elsewhere. The session
  * keeps the snapshot that it opened; close it when done.
  */
 export async function openQuery(dataFolder: string, options: SessionOptions = {}): Promise<Engine> {
   const folder = resolve(dataFolder)
-  const script = options.script === undefined ? await movedScript(folder) : undefined
-  if (script !== undefined) return openQuery(folder, { ...options, script, commented: true })
-  const allowedFolders = new Set([
-    folder,
-    realPath(folder),
-    ...(options.into === undefined ? [] : [dirname(options.into)]),
-  ])
-  const engine = await openLocked(folder, allowedFolders, options)
-  return closing(engine, async () => {
-    const built = await builtFolder(engine, folder)
-    if (built !== undefined && options.script === undefined) await refuseChanged(engine, folder)
-    if (options.mark !== undefined && options.script === undefined) {
-      engine.close()
-      const text = (await textOf(inLake(folder, places.script))) ?? ''
-      return openQuery(folder, { ...options, script: renamed(text, built ?? folder, folder), commented: true })
-    }
-    if (built === undefined || allowedFolders.has(built)) return prepared(engine, options)
-    // The same folder by another name: its views name the files by that one.
-    engine.close()
-    const again = await openLocked(folder, new Set([...allowedFolders, built]), options)
-    return closing(again, async () => prepared(again, options))
-  })
+  const engine = await openViews(folder, await findViews(folder, options))
+  return closing(engine, async () => prepared(engine, options))
+}
+
+/** Views of a session, by the way in which it gets them. */
+type SessionViews =
+  /** Those in `lake.duckdb`. */
+  | { readonly kind: 'stored'; readonly options: SessionOptions }
+  /** Made in the session from a text. */
+  | { readonly kind: 'made'; readonly options: ScriptOptions }
+  /** Made from a text in a separate database, for untrusted clients. */
+  | { readonly kind: 'frozen'; readonly options: ScriptOptions & { readonly mark: string } }
+
+/** Options of a session whose views are made from a text. */
+type ScriptOptions = SessionOptions & { readonly script: string }
+
+/** Finds the views that a session opens. */
+async function findViews(folder: string, options: SessionOptions): Promise<SessionViews> {
+  const { mark } = options
+  const made = (script: string, commented = options.commented): SessionViews => {
+    const all = { ...options, script, ...(commented !== undefined && { commented }) }
+    return mark === undefined ? { kind: 'made', options: all } : { kind: 'frozen', options: { ...all, mark } }
+  }
+  if (options.script !== undefined) return made(options.script)
+  const moved = await movedScript(folder)
+  if (moved !== undefined) return made(moved, true)
+  if (mark === undefined) return { kind: 'stored', options }
+  using stored = await openStored(folder, seenFolders(folder, options), options)
+  const built = await checkStored(stored, folder)
+  const text = (await textOf(inLake(folder, places.script))) ?? ''
+  return made(moveScript(text, built ?? folder, folder), true)
+}
+
+/** Opens the views of a session, and checks that they show the folder. */
+async function openViews(folder: string, { kind, options }: SessionViews): Promise<Engine> {
+  const open = async (seen: ReadonlySet<string>): Promise<Engine> => {
+    if (kind === 'stored') return await openStored(folder, seen, options)
+    return kind === 'made' ? await openMade(folder, seen, options) : await openFrozen(folder, seen, options)
+  }
+  const seen = seenFolders(folder, options)
+  const engine = await open(seen)
+  const built = await closing(engine, async () =>
+    kind === 'stored' ? checkStored(engine, folder) : builtFolder(engine, folder),
+  )
+  if (built === undefined || seen.has(built)) return engine
+  // The same folder by another name: its views name the files by that one.
+  engine.close()
+  return await open(new Set([...seen, built]))
+}
+
+/** Lists the folders that the views of a session may read: the lake's own under both of its names. */
+function seenFolders(folder: string, { into }: SessionOptions): ReadonlySet<string> {
+  return new Set([folder, realPath(folder), ...(into === undefined ? [] : [dirname(into)])])
 }
 
 /** Closes the resource if the work fails. */
@@ -106,30 +136,32 @@ export async function closing<T>(resource: Disposable, work: () => Promise<T>): 
 async function prepared(engine: Engine, options: SessionOptions): Promise<Engine> {
   if (options.anyVariable !== true) {
     const { set = {}, query } = options
-    readSettings(set)
     refuseStrange(await findUnusedNames(engine, Object.keys(set), query ?? ''), query !== undefined)
   }
   await setVariables(engine, options)
   return engine
 }
 
-/** Opens a session that sees these folders and can change no setting any more. */
-async function openLocked(
-  folder: string,
-  allowedFolders: ReadonlySet<string>,
-  options: SessionOptions,
-): Promise<Engine> {
-  const { script, into, mark } = options
-  if (script === undefined) {
-    const stored = await locked(await open(databaseOf(folder), folder, options, true), allowedFolders, options)
-    return closing(stored, async () => {
-      await refuseShadows(stored, folder)
-      return stored
-    })
-  }
-  if (mark !== undefined) return await openFrozen(folder, allowedFolders, { ...options, script, mark })
-  const engine = await locked(await open(into ?? ':memory:', folder, options, false), allowedFolders, options)
-  return closing(engine, async () => makeViews(engine, folder, { ...options, script }))
+/** Opens `lake.duckdb` in a session that sees these folders and can change no setting any more. */
+async function openStored(folder: string, seen: ReadonlySet<string>, options: SessionOptions): Promise<Engine> {
+  const engine = await locked(await open(databaseOf(folder), folder, options, true), seen, options)
+  return closing(engine, async () => {
+    await refuseShadows(engine, folder)
+    return engine
+  })
+}
+
+/** Checks that the stored views show the files of the folder as committed; returns the folder that they name. */
+async function checkStored(engine: Engine, folder: string): Promise<string | undefined> {
+  const built = await builtFolder(engine, folder)
+  if (built !== undefined) await refuseChanged(engine, folder)
+  return built
+}
+
+/** Makes the views of a text in a session that sees these folders and can change no setting any more. */
+async function openMade(folder: string, seen: ReadonlySet<string>, options: ScriptOptions): Promise<Engine> {
+  const engine = await locked(await open(options.into ?? ':memory:', folder, options, false), seen, options)
+  return closing(engine, async () => makeViews(engine, folder, options))
 }
 
 /** Locks the settings of an engine that was just opened. */
@@ -147,8 +179,8 @@ async function locked(engine: Engine, seen: ReadonlySet<string>, options: Sessio
  */
 async function openFrozen(
   folder: string,
-  allowedFolders: ReadonlySet<string>,
-  options: SessionOptions & { readonly script: string; readonly mark: string },
+  seen: ReadonlySet<string>,
+  options: ScriptOptions & { readonly mark: string },
 ): Promise<Engine> {
   const { script, mark } = options
   // Loaded only here: no other session makes text or files of views.
@@ -158,18 +190,14 @@ async function openFrozen(
   try {
     const database = join(home, 'views.duckdb')
     {
-      using maker = await locked(
-        await open(':memory:', folder, options, false),
-        new Set([...allowedFolders, home]),
-        options,
-      )
+      using maker = await locked(await open(':memory:', folder, options, false), new Set([...seen, home]), options)
       await makeViews(maker, folder, { ...options, script: markedViews(script, mark) })
       // A view that shows its file column would tell the mark.
       const shown = await maker.rows(`FROM system.main.duckdb_columns() WHERE column_name = ${quote(mark)}`)
       if (shown.length > 0) throw strangeViews(folder, 'views of this program', 'older ones')
       await copyViews(maker, database)
     }
-    return await locked(await open(database, folder, { ...options, takes: home }, true), allowedFolders, options)
+    return await locked(await open(database, folder, { ...options, takes: home }, true), seen, options)
   } catch (error) {
     removeSpill(home)
     throw error
@@ -177,11 +205,7 @@ async function openFrozen(
 }
 
 /** Makes the views of a script, and what they read in addition to files. */
-async function makeViews(
-  engine: Engine,
-  folder: string,
-  options: SessionOptions & { readonly script: string },
-): Promise<Engine> {
+async function makeViews(engine: Engine, folder: string, options: ScriptOptions): Promise<Engine> {
   await options.before?.(engine)
   const commented = options.commented === true || /comment/i.test(options.query ?? '')
   const statementsOfViews = await viewStatements(engine, options.script, commented)
@@ -215,7 +239,6 @@ export async function versionOf(engine: Engine): Promise<number> {
   return Number(row?.['version'])
 }
 
-/** The value as an SQL literal. */
 /** Formats the value of a variable as SQL. */
 export function literal(value: VariableValue): string {
   if (value === null) return 'NULL'
@@ -231,25 +254,6 @@ type Clock = 'as_of' | 'observed_as_of' | 'ledger_as_of'
 export async function setMoment(engine: Engine, name: Clock, moment?: Moment, subject = optionAt('terminal', name)) {
   const text = moment === undefined ? 'NULL' : quote(String(readOption(knowledgeOptions.as_of, subject, moment)))
   await engine.run(`SET VARIABLE ${name} = ${text}`)
-}
-
-/**
- * Reads the views of a lake that was moved or copied to where nothing can be written, as a text that names the files
- * where they are now; undefined for any other lake, whose views are in the folder, or can be.
- */
-export async function movedScript(folder: string): Promise<string | undefined> {
-  const text = isWritable(folder) ? undefined : await textOf(inLake(folder, places.script))
-  if (text === undefined) return undefined
-  const manifest = await readManifest(folder, ['script'])
-  // The manifest cannot be rebuilt here; the first line of a script names its folder, too.
-  const built = manifest?.folder ?? /^-- The lake in (.*) as of version \d+:/.exec(text)?.[1]
-  if (built === undefined || (built === folder && isThere(inLake(folder, places.database)))) return undefined
-  return renamed(text, built, folder)
-}
-
-/** Replaces the folder in the text of views, for the same files elsewhere. */
-function renamed(text: string, from: string, to: string): string {
-  return text.replaceAll(from.replaceAll("'", "''"), () => to.replaceAll("'", "''"))
 }
 
 /** Finds the folder's `lake.duckdb`; fails in clear words if there is none. */
@@ -343,15 +347,15 @@ async function refuseShadows(engine: Engine, folder: string): Promise<void> {
  * much faster.
  */
 async function viewStatements(engine: Engine, script: string, commented: boolean): Promise<readonly string[]> {
-  const failures: string[] = []
+  const makers: string[] = []
   for (const { text } of statementsOf(script)) {
     const words = openingWords(text, 4).join(' ')
     if (words.startsWith('SET ') || (!commented && words.startsWith('COMMENT ON '))) continue
     const makes = /^(?:COMMENT ON|CREATE (?:OR REPLACE )?(?:SCHEMA|VIEW|MACRO)) /.test(`${words} `)
     if (!makes || (await engine.parse(text)) !== 1) throw refusalOf(words.split(' ')[0] ?? '')
-    failures.push(text)
+    makers.push(text)
   }
-  return failures
+  return makers
 }
 
 /** Makes as many views as possible if some files are missing: a query that needs one of the skipped views fails. */
@@ -368,7 +372,10 @@ async function runEach(engine: Engine, statements: readonly string[]): Promise<v
   }
 }
 
-/** Sets what the options name in a session; a further session of the same engine has variables of its own. */
+/**
+ * Sets what the options name in a session; a further session of the same engine has variables of its own. The names of
+ * variables are in lower case (`readVariables`).
+ */
 export async function setVariables(engine: Engine, options: QueryOptions): Promise<void> {
   if (options.asOf !== undefined) await setMoment(engine, 'as_of', options.asOf)
   if (options.observedAsOf !== undefined) await setMoment(engine, 'observed_as_of', options.observedAsOf)

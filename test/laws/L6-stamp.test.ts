@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto'
-import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  cpSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { compact } from '../../src/maintenance/upkeep/merge-jobs.ts'
@@ -66,6 +75,20 @@ describe('stamp and replay', () => {
     expect(now.result).not.toBe(stamped.result)
     expect(await replay(lake.root, out, run, 'pitlake test')).toMatchObject({ same: true, version: stamped.version })
     expect(await replay(copyOf('moved'), out, run, 'pitlake test')).toMatchObject({ same: true })
+  })
+
+  test('a stamp names no folder, whatever signs are in its name, and replays after a move', async () => {
+    const odd = copyOf("it's [1] l*ke")
+    const path = join(odd, '..', 'odd.parquet')
+    await makeViews(odd)
+    const { script } = await stampIt(odd, path, `SELECT count(*) AS n, sum(v) AS v FROM points`)
+    const text = readFileSync(inLake(odd, script), 'utf8')
+    expect([text.includes(join(odd, '..')), text.includes('/exports/links')]).toEqual([false, false])
+    const moved = join(lake.root, '..', 'elsewhere')
+    renameSync(odd, moved)
+    expect(await replay(moved, path, run, 'pitlake test')).toMatchObject({ same: true })
+    renameSync(moved, `${odd} again`)
+    expect(await replay(`${odd} again`, path, run, 'pitlake test')).toMatchObject({ same: true })
   })
 
   test('a query without an order is put into one, to the last bit; ties of an order may move', async () => {

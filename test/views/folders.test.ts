@@ -1,9 +1,10 @@
-import { cpSync, renameSync } from 'node:fs'
+import { cpSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { checkContents } from '../../src/maintenance/upkeep/verify.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { openQuery } from '../../src/query/lake.ts'
+import { moveScript } from '../../src/query/moved-script.ts'
 import { makeLake } from '../helpers/lakes/make-lake.ts'
 import { makeViews } from '../helpers/views.ts'
 import type { LakeCommit, PointRow } from '../helpers/lakes/lake-recipe.ts'
@@ -57,12 +58,39 @@ async function answers(folder: string): Promise<unknown[]> {
 let plain: unknown[] = []
 beforeAll(async () => (plain = await answers('plain/lake')))
 
-test.each([
+const oddFolders = [
   'asset=ETH/metric=foo/lake',
   'interval=1h/currency=x/snapshot_date=2020-01-01/lake',
   'points/metric=m%2FOther x/interval=1h/lake',
   "a [1] b*c/it's [x",
-])('folders above a lake mean nothing: %s', async (folder) => expect(await answers(folder)).toEqual(plain))
+]
+test.each(oddFolders)('folders above a lake mean nothing: %s', async (folder) =>
+  expect(await answers(folder)).toEqual(plain),
+)
+
+test.each(['plain/lake', ...oddFolders])('each path in the views of %s moves with the lake', (folder) => {
+  const root = join(home, folder)
+  const script = readFileSync(join(root, 'lake.sql'), 'utf8')
+  const moved = moveScript(script, root, '/elsewhere')
+  expect(moved).not.toContain(home)
+  expect(moved.split('/elsewhere').length).toBe(script.split(home).length)
+})
+
+test.each([
+  ["a [1] b*c/it's [x", 'copies/plain'],
+  ['plain/lake', "copies/it's [2] l*ke"],
+])('the views of %s answer alike from the copy %s', async (from, to) => {
+  const [built, copy] = [join(home, from), join(home, to)]
+  cpSync(built, copy, { recursive: true })
+  const script = moveScript(readFileSync(join(copy, 'lake.sql'), 'utf8'), built, copy)
+  renameSync(built, `${built} away`)
+  try {
+    using engine = await openQuery(copy, { script })
+    for (const [n, sql] of queries.entries()) expect(await engine.rows(sql), sql).toEqual(plain[n])
+  } finally {
+    renameSync(`${built} away`, built)
+  }
+})
 
 test('queries over folders with odd names have rows to compare', () => {
   expect(plain.slice(0, queries.length).map((rows) => (rows as readonly unknown[]).length > 0)).toEqual(

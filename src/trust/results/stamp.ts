@@ -18,6 +18,7 @@ import { tellViews } from '../../query/views/build.ts'
 import { exportsOf } from '../../query/views/manifest.ts'
 import { type AssumedRows, loadAssumptions } from '../lookahead/assumptions.ts'
 import { carryFile } from '../../query/row-comparison.ts'
+import { moveScript } from '../../query/moved-script.ts'
 import { scriptAsSelect } from '../../query/script-as-select.ts'
 import { closing, openQuery, type SessionVariables } from '../../query/lake.ts'
 import { notesOfSql } from '../../query/question.ts'
@@ -185,7 +186,7 @@ async function pinNow(
   await makeFolder(disk, inLake(root, places.stamps))
   for (const { path } of exportsOf(manifest))
     await keep(basename(path), async (target) => await copy(inLake(root, path), target))
-  const text = raw.replaceAll(root, folderMark).replaceAll(`${folderMark}/exports/`, `${folderMark}/${places.stamps}/`)
+  const text = moveScript(raw, root, folderMark).replaceAll(`${folderMark}/exports/`, `${folderMark}/${places.stamps}/`)
   const script = `${sha256(text).slice(0, 32)}.sql`
   await keep(script, async (target) => await disk.write(target, text))
   const digest = sha256(JSON.stringify(exportCatalogue(catalogue)))
@@ -312,7 +313,7 @@ export async function loadProvedStamp(ledger: Ledger, path: string): Promise<Pro
   if (!note.script.includes(sha256(text).slice(0, 32))) throw lostScript(note.script, undefined)
   const { root } = ledger
   const { query, variables, version } = note
-  const script = text.replaceAll(folderMark, root)
+  const script = moveScript(text, folderMark, root)
   const filesGone = forgottenFile(ledger, version) !== undefined
   return { note, source: { root, version, script, query, variables, anyVariable: true, filesGone } }
 }

@@ -1,6 +1,8 @@
 """A lake that was moved or copied opens where it is, without Node."""
 
+import json
 import shutil
+from pathlib import Path
 
 import pytest
 from conftest import make_small
@@ -8,6 +10,12 @@ from conftest import make_small
 import pitlake
 
 SUPPLY = "supply/current_pit"
+SCRIPTS = json.loads((Path(__file__).resolve().parents[2] / "golden/moved-scripts.json").read_text(encoding="utf8"))
+
+
+@pytest.mark.parametrize("case", SCRIPTS, ids=lambda case: case["about"])
+def test_the_paths_of_a_moved_script(case):
+    assert pitlake.folder._renamed(case["script"], case["built"], case["folder"]) == case["moved"]
 
 
 def told(folder, **state):
