@@ -56,7 +56,7 @@ import { knowledgeOptions, type Moment, pointsOptions } from './query/options.ts
 import { type Panel, specOf } from './query/panel.ts'
 import type { PointsFilter } from './query/points.ts'
 import { type AskedQuestion, judgeQuestion } from './query/question.ts'
-import { readOptions, refuseStrange, findUnusedNames } from './query/read-options.ts'
+import { readOptions, readVariables, refuseStrange, findUnusedNames } from './query/read-options.ts'
 import { runCancellable, type RunDeps } from './query/run.ts'
 import {
   combinationsOf,
@@ -492,7 +492,8 @@ export interface LakeOptions extends QueryOptions {
  */
 export async function openLake(folder: string, lakeOptions: LakeOptions = {}): Promise<Lake> {
   const path = resolve(folder)
-  const { set, threads, memory, ...knowledge } = lakeOptions
+  const { set: given = {}, threads, memory, ...knowledge } = lakeOptions
+  const set = readVariables(given)
   const bytes = memory === undefined ? ownMemory() : kinds.size.read('memory', memory)
   requireMemory(leastMemory, bytes, 'memory')
   const memoryLimit = engineMemory(1 / 2, bytes)
@@ -504,7 +505,7 @@ export async function openLake(folder: string, lakeOptions: LakeOptions = {}): P
     options,
     engine,
     notes: [],
-    waiting: Object.keys(set ?? {}),
+    waiting: Object.keys(set),
   })
 }
 
@@ -741,7 +742,7 @@ export async function stress(folder: string, query: string | URL, options: Stres
   using ledger = await Ledger.openToRead(resolve(folder))
   const source = await (query instanceof URL
     ? sourceOfStamp(ledger, fileURLToPath(query))
-    : sourceOfQuery(ledger, query, set))
+    : sourceOfQuery(ledger, query, readVariables(set)))
   const catalogue = withOwn(loadCatalogue([...(options.catalogs ?? [])]), ledger)
   const seen = async (metrics: readonly string[]): Promise<readonly SeenLags[]> => seenLags(ledger, catalogue, metrics)
   const run = { folder: ledger.root, signal: options.signal, sleep: setTimeout }

@@ -594,6 +594,7 @@ class Lake:
         >>> lake.calendar("2024-07-03", "2024-07-06", "XNYS").df()["ts"].dt.strftime("%d %H:%M").tolist()
         ['03 17:00', '05 20:00']
         """
+        check_names("assets", assets)
         own = self._open().cursor()
         ends = [utc_at(own, name, end) for name, end in (("since", since), ("until", until))]
         grid = f"SELECT ts FROM calendar({', '.join(ends)}, {step_sql(step)})"

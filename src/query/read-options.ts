@@ -183,22 +183,27 @@ function columnOf(text: string) {
 /** The variables that views and macros obey. */
 const knownVariables: readonly string[] = Object.keys(knowledgeOptions)
 
-/** Refuses a setting that the views do not know: it would silently change nothing. */
-export function readSettings(set: Readonly<Record<string, unknown>>): void {
+/**
+ * Reads session variables that a caller set. Their names are in lower case from here on, because DuckDB ignores it;
+ * those that the views obey must have a value that they know.
+ */
+export function readVariables<Value>(set: Readonly<Record<string, Value>>): Record<string, Value> {
+  const variables = Object.fromEntries(Object.entries(set).map(([name, value]) => [name.toLowerCase(), value]))
   for (const name of ['backfill', 'registry_backfill'] as const)
-    if (set[name] !== undefined && set[name] !== null)
-      readOption(knowledgeOptions[name], optionAt('terminal', name), set[name])
+    if (variables[name] !== undefined && variables[name] !== null)
+      readOption(knowledgeOptions[name], optionAt('terminal', name), variables[name])
+  return variables
 }
 
-/** Lists the names that are neither variables of the lake nor read with `getvariable` in the script. */
+/** Lists the names, in lower case, that are neither variables of the lake nor read with `getvariable` in the script. */
 export async function findUnusedNames(
   engine: Engine,
   names: readonly string[],
   script: string,
 ): Promise<readonly string[]> {
-  const strange = names.filter((name) => !knownVariables.includes(name.toLowerCase()))
+  const strange = names.filter((name) => !knownVariables.includes(name))
   const variables = strange.length === 0 ? new Set() : await variablesIn(engine, script)
-  return strange.filter((name) => !variables.has(name.toLowerCase()))
+  return strange.filter((name) => !variables.has(name))
 }
 
 /**

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { OptionFact } from '../../src/query/options.ts'
-import { splitKnownOptions, readOption, readOptions, saysSame } from '../../src/query/read-options.ts'
+import { splitKnownOptions, readOption, readOptions, readVariables, saysSame } from '../../src/query/read-options.ts'
 
 const rows: OptionFact = { kind: 'count', most: 5, about: 'rows' }
 const table = { max_rows: rows, fields: { kind: 'choices', choices: ['v', 'age'], about: '' } } as const
@@ -27,4 +27,14 @@ test('two spellings of a value are one, and what another table describes is set 
   ])
   expect([saysSame(table, 'other', 1, 1), saysSame(table, 'other', 1, '1')]).toEqual([true, false])
   expect(splitKnownOptions(table, { max_rows: 1, other: 2 })).toEqual({ own: { max_rows: 1 }, rest: { other: 2 } })
+})
+
+test('session variables have names in lower case, and those of the lake are checked in any case', () => {
+  expect(readVariables({ AS_OF: '2024-03-01', Lucky: 5, BACKFILL: null })).toEqual({
+    as_of: '2024-03-01',
+    lucky: 5,
+    backfill: null,
+  })
+  expect(() => readVariables({ BACKFILL: 'ruel' })).toThrow('--set backfill: expected rule, strict, got "ruel"')
+  expect(() => readVariables({ Registry_Backfill: 'yes' })).toThrow('expected true or false, got "yes"')
 })

@@ -103,6 +103,19 @@ test.each(outs)('the command line says it on stderr, whatever the format: %s', a
   expect(readFileSync(out).length).toBeGreaterThan(0)
 })
 
+test('a wrong value of a variable in capitals is refused at every interface', async () => {
+  using folder = temporaryFolder('capitals')
+  const file = join(folder.path, 'one.sql')
+  const out = join(folder.path, 'one.parquet')
+  writeFileSync(file, 'SELECT 1 AS one')
+  const wrong = { code: 2, message: expect.stringContaining('--set backfill: expected rule, strict, got "ruel"') }
+  expect(await noted('sql', 'SELECT 1', '--set', 'BACKFILL=ruel')).toMatchObject(wrong)
+  expect(await noted('stamp', file, '--out', out, '--set', 'Backfill=ruel')).toMatchObject(wrong)
+  const soon = { code: 2, message: expect.stringContaining('expected an instant such as') }
+  expect(await noted('sql', 'SELECT 1', '--set', 'AS_OF=soon')).toMatchObject(soon)
+  await expect(openLake(root, { set: { BACKFILL: 'ruel' } })).rejects.toThrow('expected rule, strict, got "ruel"')
+})
+
 test('an unknown variable is refused at every interface', async () => {
   using folder = temporaryFolder('variables')
   const file = join(folder.path, 'k.sql')

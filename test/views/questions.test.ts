@@ -98,6 +98,13 @@ test('a stamp uses each part of the knowledge limits of its lake', async () => {
   })
 })
 
+test('a stamp records the names of variables in lower case', async () => {
+  const lake = await openLake(days.root, { set: { AS_OF: '2024-04-01', Mine: 'x' } })
+  const { variables } = await lake.stamp(`SELECT getvariable('mine') AS mine`, join(days.root, 'capitals.parquet'))
+  await lake.close()
+  expect(variables).toEqual({ as_of: '2024-04-01', mine: 'x' })
+})
+
 test('variables, column names and counts reach a command as they were given, not as text of a command line', async () => {
   const lake = await openLake(days.root, { set: { code: '007', share: '0.50', flag: 'true' } })
   const query = `SELECT getvariable('code') AS code, getvariable('share') AS share, getvariable('flag') AS flag`

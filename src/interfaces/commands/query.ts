@@ -28,7 +28,7 @@ import type { Deps, Input, OptionSpec, OptionTable, Typed } from '../cli/spec.ts
 import { type AskedQuestion, judgeQuestion, type Knowledge } from '../../query/question.ts'
 import { type Note, noteTexts } from '../../query/note-texts.ts'
 import { camel, knowledgeOptions, type Options } from '../../query/options.ts'
-import { readOptions } from '../../query/read-options.ts'
+import { readOptions, readVariables } from '../../query/read-options.ts'
 import { engineMemory, keptMemory } from '../../lake/store/memory.ts'
 import { spareHeap } from '../cli/world.ts'
 import { look, watchMemory } from '../cli/memory.ts'
@@ -102,7 +102,7 @@ export function sessionOptions(call: Querying): SessionOptions {
 
 /** Reads the session variables in `--set`. */
 export function variablesOf({ options: { set } }: Input<typeof setOption>): Record<string, VariableValue> {
-  return Object.fromEntries(set.map(([name, text]) => [name, settingOf(text)]))
+  return readVariables(Object.fromEntries(set.map(([name, text]) => [name, settingOf(text)])))
 }
 
 function settingOf(text: string): VariableValue {

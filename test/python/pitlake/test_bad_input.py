@@ -106,6 +106,7 @@ def test_metrics_and_options(lake):
     assert "backfill: expected rule, strict, got \"all\"" in refused(lambda: pitlake.open(lake.folder, backfill="all"))
     assert "price_usd alone" in refused(lambda: lake.points([SUPPLY, "price_usd"]))
     assert "assets: expected names, at least one, got []" in refused(lambda: lake.points(SUPPLY, []))
+    assert "assets: expected names, at least one, got []" in refused(lambda: lake.calendar("2024-03-01", "2024-03-02", assets=[]))
     reversed_ = refused(lambda: lake.calendar("2024-03-06", dt.datetime(2024, 3, 3)))
     assert "calendar: expected since before until, got 2024-03-06 and 2024-03-03" in reversed_
     assert len(lake.calendar("2024-03-06", "2024-03-06T00:00:00Z").df()) == 0
