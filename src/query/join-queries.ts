@@ -1,7 +1,7 @@
 import { usage } from '../base/errors.ts'
 import { parseDuration } from '../base/time.ts'
 import { quote, quoteList, quoteName } from '../lake/store/engine.ts'
-import type { JoinOptions } from './options.ts'
+import { type JoinOptions, pointsOptions } from './options.ts'
 import {
   type DecisionsSql,
   key,
@@ -13,6 +13,7 @@ import {
   tableSql,
 } from './panel.ts'
 import { gridSql } from './panel-calendar.ts'
+import { readOptions } from './read-options.ts'
 
 /** Decisions and metric of a join. */
 export interface Join extends JoinOptions, Pick<Panel, 'decisions'> {
@@ -79,12 +80,18 @@ function windowSizeSql(n: number | string): string {
   throw usage('window: n', { expected: 'how many points, 1 or more, or a span such as 90d', got: JSON.stringify(n) })
 }
 
+/** Formats assets as an SQL list; an empty list is refused, as in a query for points. */
+function assetsSql(given: readonly string[]): string {
+  const { assets = [] } = readOptions({ assets: pointsOptions.assets }, { assets: given }, 'typescript')
+  return quoteList(assets)
+}
+
 /** Builds the query for a calendar. */
 export function calendarSql({ since, until, step, assets }: Calendar): string {
   const instants = gridSql('calendar', { since, until, step })
   if (assets === undefined) return `SELECT ts FROM ${instants} ORDER BY ts`
   return (
-    `SELECT asset, ts FROM ${instants} CROSS JOIN (SELECT unnest(${quoteList(assets)}) AS asset) ORDER BY ` +
+    `SELECT asset, ts FROM ${instants} CROSS JOIN (SELECT unnest(${assetsSql(assets)}) AS asset) ORDER BY ` +
     'ts, asset'
   )
 }
@@ -138,7 +145,7 @@ export function resampleSql({ metric, fromInterval, toInterval, agg = 'mean', as
     ...(followRenames ? ['follow_renames := true'] : []),
     ...(minParts === undefined ? [] : [`min_parts := ${minParts}`]),
   ]
-  const wanted = assets === undefined ? '' : ` WHERE asset IN (SELECT unnest(${quoteList(assets)}))`
+  const wanted = assets === undefined ? '' : ` WHERE asset IN (SELECT unnest(${assetsSql(assets)}))`
   const call = `${isBars ? 'bars' : 'resample'}(${callArguments.join(', ')})`
   return `SELECT * FROM ${call}${wanted} ORDER BY asset, currency, exchange, network, t`
 }

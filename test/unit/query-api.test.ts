@@ -108,6 +108,16 @@ test('resample answers what its macro answers, for the assets and options that a
   await expect(pasted).rejects.toThrow(/a component is a JSON pointer: it begins with/)
 })
 
+test('an empty list of assets is refused, in a query for points, a calendar and a resampling', async () => {
+  const words = /^assets: expected names, at least one, got \[\]$/
+  await expect(lake.points({ assets: [] })).rejects.toThrow(words)
+  await expect(lake.calendar({ since: '2024-01-01', until: '2024-01-02', step: '1d', assets: [] })).rejects.toThrow(
+    words,
+  )
+  const resampling = { metric: 'supply/current_pit', fromInterval: '24h', toInterval: '1month', assets: [] }
+  await expect(lake.resample(resampling)).rejects.toThrow(words)
+})
+
 test('a universe at another instant leaves the as_of of the lake as it was', async () => {
   const own = await openLake(folder, { asOf: '2024-02-01' })
   const asOf = async (): Promise<unknown> =>
