@@ -166,20 +166,24 @@ export class Ledger implements Index {
     const path = inLake(root, places.ledger)
     if (!unless) removeUnfinished(path)
     const fresh = rebuildPath(path)
+    let ledger: Ledger | undefined
     try {
-      const ledger = new Ledger(root, openDatabase(fresh))
-      await ledger.#closeOnError(async () => {
-        ledger.#createTables()
-        await ledger.catchUp()
-        ledger.exec('PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE')
-      })
+      ledger = new Ledger(root, openDatabase(fresh))
+      ledger.#createTables()
+      await ledger.catchUp()
+      ledger.exec('PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE')
       ledger.close()
       await realDisk.sync(fresh)
       if (unless?.(path) === true) removeDatabase(fresh)
       else replaceDatabase(fresh, path)
     } catch (error) {
-      await cleanUpAfterError(() => removeDatabase(fresh))
-      throw explain(error, 'rebuilding the ledger', path)
+      // Explained first: once the new index is removed, a full disk looks as if it had room.
+      const explained = explain(error, 'rebuilding the ledger', path)
+      await cleanUpAfterError(() => {
+        ledger?.close()
+        removeDatabase(fresh)
+      })
+      throw explained
     }
     return Ledger.open(root)
   }
