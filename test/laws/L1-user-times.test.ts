@@ -103,6 +103,11 @@ test('a date as a number is no time of knowledge in seconds', async () => {
     )
 })
 
+test('seconds before and after 1970 are numbers of one spelling', async () => {
+  const rows = await readUserRows([put(['-86400,1,', '0.0,1,', '86400.000000,1,'])], { unit: 's' })
+  expect(rows.map(({ mark }) => Number(mark))).toEqual([-86400, 0, 86400])
+})
+
 test('seconds of every numeric type are read, and absurd ones are refused with their row', async () => {
   for (const type of ['INTEGER', 'UINTEGER', 'BIGINT', 'UBIGINT', 'HUGEINT', 'DOUBLE', 'DECIMAL(18,3)']) {
     const at = (number: string): string => `CAST(${number} AS ${type})`

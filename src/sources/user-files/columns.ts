@@ -14,6 +14,8 @@ export interface ColumnReading {
   readonly sql: Sql
   /** SQL condition that the value cannot be used; `false` if it always can. */
   readonly bad: Sql
+  /** Whether the value cannot be used if it is NULL, and only then. */
+  readonly isNeeded?: true
   /** SQL of the value in the file. */
   readonly raw: Sql
   /** SQL of the expected value. */
@@ -59,7 +61,7 @@ const localPattern = `${dayPattern}[T ] *${timePattern}`
 const offsetPattern = '(Z|UTC|GMT|[+-][0-9]{2}(:?[0-9]{2}(:?[0-9]{2})?)?)'
 
 /**
- * Patterns for the spellings of timestamps in texts, without the blanks around them. Texts of no pattern are refused.
+ * Patterns for the spellings of timestamps in texts. Texts of no pattern are refused.
  * DuckDB itself takes `2024-03-01T10+02` for a date, reads `2024-3-1` as a midnight that was stated, and knows zones by
  * ambiguous names: `BST` is Bangladesh, and `PST` is the summer time of Los Angeles in summer.
  */
@@ -67,33 +69,31 @@ const spellings = {
   date: dayPattern,
   local: localPattern,
   zoned: `${localPattern} *${offsetPattern}`,
-  number: String.raw`-?[0-9]+(\.[0-9]{0,6}0*|(\.[0-9]+)?[eE][+-]?[0-9]+)?`,
+  whole: String.raw`-?[0-9]{1,18}(\.0*)?`,
+  fraction: String.raw`-?[0-9]+(\.[0-9]{0,6}0*|(\.[0-9]+)?[eE][+-]?[0-9]+)?`,
 } as const
 
-/** SQL condition that a text is spelled like this. */
-const isSpelled = (text: Sql, ...kinds: readonly (keyof typeof spellings)[]): Sql =>
-  `regexp_full_match(${text}, ${quote(kinds.map((kind) => spellings[kind]).join('|'))})`
+/** SQL condition that a text is spelled like this, with or without blanks around it. */
+const isSpelled = (text: Sql, kind: keyof typeof spellings): Sql =>
+  `regexp_full_match(${text}, ${quote(` *(${spellings[kind]}) *`)})`
 
-/** SQL of a column as text without the blanks around it; null if the files have no texts in it. */
-function trimmedOf(source: Source): Sql | null {
-  const text = textOf(source)
-  return text && `trim(${text})`
-}
+/** SQL that uses a value several times and computes it once; DuckDB computes a repeated expression in a CASE again. */
+const computeOnce = (value: Sql, name: string, use: (name: Sql) => Sql): Sql =>
+  `list_transform([${value}], lambda ${name}: ${use(name)})[1]`
 
 /**
- * SQL of the spelling of a timestamp: 0 without a zone, 1 with one, 2 as a number; null if the column is not text,
- * which alone can be of several kinds.
+ * SQL of the spelling of a timestamp that can be used: 0 without a zone, 1 with one, 2 as a number; null if the column
+ * is not text, which alone can be of several kinds.
  */
 export function spellingSql(source: Source): Sql | null {
-  const text = trimmedOf(source)
-  return (
-    text && `CASE WHEN ${isSpelled(text, 'zoned')} THEN 1 WHEN ${isSpelled(text, 'date', 'local')} THEN 0 ELSE 2 END`
-  )
+  const text = textOf(source)
+  const isZoned = `length(${text}) > 10 AND regexp_matches(${text}, ':[0-9.]+ *[-+A-Z]')`
+  return text && `CASE WHEN ${isZoned} THEN 1 WHEN regexp_matches(${text}, '[0-9][-/]') THEN 0 ELSE 2 END`
 }
 
 /** SQL condition that a value is a date as text, which names a whole day. */
 export function isBareDateSql(source: Source): Sql {
-  const text = trimmedOf(source)
+  const text = textOf(source)
   return text === null ? 'false' : isSpelled(text, 'date')
 }
 
@@ -112,13 +112,15 @@ function instantOf(source: Source, clock: Clock, role: InstantRole): Sql {
     return label || zone === 'UTC' ? `epoch_us(${stamp})` : `epoch_us(timezone(${quote(zone)}, ${stamp}))`
   }
   const counted = (x: Sql): Sql => (unit === undefined ? 'CAST(NULL AS BIGINT)' : countedSql(x, unit, role))
-  const text = trimmedOf(source)
+  const text = textOf(source)
+  // DuckDB takes 50 microseconds to read a decimal of this width: only fractions are read so.
   if (text !== null)
     return `CASE
-      WHEN ${isSpelled(text, 'date')} THEN ${dated(`TRY_CAST(${text} AS DATE)`)}
-      WHEN ${isSpelled(text, 'zoned')} THEN epoch_us(TRY_CAST(${text} AS TIMESTAMPTZ))
-      WHEN ${isSpelled(text, 'local')} THEN ${local(`TRY_CAST(${text} AS TIMESTAMP)`)}
-      WHEN ${isSpelled(text, 'number')} THEN ${counted(`TRY_CAST(${text} AS DECIMAL(38, 6))`)} END`
+      WHEN length(${text}) < 16 AND ${isSpelled(text, 'date')} THEN ${dated(`TRY_CAST(${text} AS DATE)`)}
+      WHEN ${isSpelled(text, 'zoned')} THEN epoch_us(TRY_CAST(trim(${text}) AS TIMESTAMPTZ))
+      WHEN ${isSpelled(text, 'local')} THEN ${local(`TRY_CAST(trim(${text}) AS TIMESTAMP)`)}
+      WHEN ${isSpelled(text, 'whole')} THEN ${counted(`CAST(split_part(${text}, '.', 1) AS BIGINT)`)}
+      WHEN ${isSpelled(text, 'fraction')} THEN ${counted(`TRY_CAST(${text} AS DECIMAL(38, 6))`)} END`
   if (source.type === 'DATE') return dated(raw)
   if (source.type === 'TIMESTAMP WITH TIME ZONE') return `epoch_us(${raw})`
   if (source.type === 'TIMESTAMP_NS')
@@ -187,13 +189,17 @@ export function readInstant(role: InstantRole, flag: string, source: Source, clo
   const such =
     'a date such as 2024-03-01 or an ' +
     `instant${isMark ? ' of whole seconds' : ''}${local || `, of the years ${years.first} to ${years.last}`}`
-  const inside = `(${us}) >= ${firstMicros} AND (${us}) < ${endMicros}`
+  const inYears = (at: Sql): Sql => `${at} >= ${firstMicros} AND ${at} < ${endMicros}`
+  const used = (at: Sql): Sql =>
+    isMark ? `${inYears(at)} AND ${at} % 1000000 = 0 THEN ${at} // 1000000` : `${inYears(at)} THEN ${at}`
+  const sql = computeOnce(us, 'micros', (at) => `CASE WHEN ${used(at)} END`)
   return {
     name: isMark ? 'mark' : 'computed',
     flag,
     raw: rawOf(source),
-    sql: isMark ? `(${us}) // 1000000` : us,
-    bad: `NOT coalesce(${inside}${isMark ? ` AND (${us}) % 1000000 = 0` : ''}, false)`,
+    sql,
+    bad: `(${sql}) IS NULL`,
+    isNeeded: true,
     wanted: quote(isCounted ? 'the unit of its numbers: --unit s, ms, us or ns' : such),
   }
 }

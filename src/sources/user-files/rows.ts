@@ -74,9 +74,10 @@ const stopSql = "error('a row that cannot be used')"
 async function loadRows(engine: Engine, plan: RowPlan): Promise<Word[]> {
   const { given, readings, keys } = plan
   await given.load?.(plan.used)
-  const cells = readings.flatMap(({ name, sql, bad }) => {
+  const cells = readings.flatMap(({ name, sql, bad, isNeeded }) => {
     if (name === null) return []
-    return [`${bad === 'false' ? sql : `CASE WHEN ${bad} THEN ${stopSql} ELSE ${sql} END`} AS ${name}`]
+    const usable = isNeeded ? `coalesce(${sql}, ${stopSql})` : `CASE WHEN ${bad} THEN ${stopSql} ELSE ${sql} END`
+    return [`${bad === 'false' ? sql : usable} AS ${name}`]
   })
   const checks = readings.flatMap(({ name, bad }) => (name === null ? [bad] : []))
   const source =
