@@ -33,6 +33,7 @@ import {
   type Windowed,
 } from './query/join-queries.ts'
 import { Filled } from './query/filled-columns.ts'
+import { keepingState } from './query/kept-state.ts'
 import {
   openQuery,
   type QueryOptions,
@@ -646,7 +647,7 @@ function commands(seat: Seat): Pick<Lake, 'stamp' | 'replay' | 'lookahead' | 'wh
     },
     replay: async (file, { signal } = {}) => await (await library()).replayFor(caller(signal), file),
     lookahead: async (query, { signal, ts = 'ts', labels = [], cutoffs, own: files = {} } = {}) => {
-      const trial = { query, variables, ts, labels, cutoffs, files }
+      const trial = { query, variables: { ...variables, ...momentsOf(options) }, ts, labels, cutoffs, files }
       return await (await library()).lookaheadFor(caller(signal), trial)
     },
     when: async (file, options = {}, { signal } = {}) => await (await library()).whenFor(caller(signal), file, options),
@@ -818,8 +819,21 @@ interface Seat {
   waiting: readonly string[]
 }
 
-/** Judges a question, holds its answer as a table and keeps what there is to note. */
+/** Whether a caller's SQL in a question may change a session variable, or what a query finds there. */
+function mayMoveState(question: AskedQuestion): boolean {
+  const texts =
+    'sql' in question ? [question.sql] : Object.values(question).flatMap((spec) => Object.values(spec ?? {}))
+  return texts.some((text) => typeof text === 'string' && /\b(?:SET|RESET|CREATE|DROP)\b/i.test(text))
+}
+
+/** Answers a question in the state of knowledge of the lake. */
 async function ask(seat: Seat, question: AskedQuestion, run: RunDeps): Promise<Table> {
+  if (!mayMoveState(question)) return await askInState(seat, question, run)
+  return await keepingState(seat.engine, async (check) => askInState(seat, question, { ...run, after: check }))
+}
+
+/** Judges a question, holds its answer as a table and keeps what there is to note. */
+async function askInState(seat: Seat, question: AskedQuestion, run: RunDeps): Promise<Table> {
   const { engine } = seat
   seat.waiting = await findUnusedNames(engine, seat.waiting, 'sql' in question ? question.sql : '')
   refuseStrange(seat.waiting)
