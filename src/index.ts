@@ -821,8 +821,8 @@ interface Seat {
 
 /** Whether a caller's SQL in a question may change a session variable, or what a query finds there. */
 function mayMoveState(question: AskedQuestion): boolean {
-  const texts =
-    'sql' in question ? [question.sql] : Object.values(question).flatMap((spec) => Object.values(spec ?? {}))
+  const spec = 'panel' in question ? question.panel : 'join' in question ? question.join : question
+  const texts: readonly unknown[] = Object.values(spec)
   return texts.some((text) => typeof text === 'string' && /\b(?:SET|RESET|CREATE|DROP)\b/i.test(text))
 }
 

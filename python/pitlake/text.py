@@ -64,7 +64,7 @@ def moment_text(value: Moment) -> str:
 def utc_sql(x: str) -> str:
     """Builds the SQL of a moment of any type as TIMESTAMPTZ: with a zone it is its instant, everything else is UTC."""
     return f"""CASE WHEN typeof({x}) = 'TIMESTAMP WITH TIME ZONE' THEN CAST({x} AS TIMESTAMPTZ)
-    WHEN typeof({x}) = 'VARCHAR' AND regexp_matches(CAST({x} AS VARCHAR), ':[0-9.]+ *([+-]|[A-Za-z])') THEN CAST(CAST({x} AS VARCHAR) AS TIMESTAMPTZ)
+    WHEN typeof({x}) = 'VARCHAR' AND regexp_matches(CAST({x} AS VARCHAR), '(?i):[0-9.]+ *(?:[+-]|(?:z|utc|gmt) *$|[a-z_]+/)') THEN CAST(CAST({x} AS VARCHAR) AS TIMESTAMPTZ)
     ELSE timezone('UTC', CAST({x} AS TIMESTAMP)) END"""
 
 

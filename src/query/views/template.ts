@@ -38,7 +38,7 @@ function closing(text: string, start: number): number {
  */
 export function utcSql(x: string): string {
   return `CASE WHEN typeof(${x}) = 'TIMESTAMP WITH TIME ZONE' THEN CAST(${x} AS TIMESTAMPTZ)
-    WHEN typeof(${x}) = 'VARCHAR' AND regexp_matches(CAST(${x} AS VARCHAR), ':[0-9.]+ *([+-]|[A-Za-z])') THEN CAST(CAST(${x} AS VARCHAR) AS TIMESTAMPTZ)
+    WHEN typeof(${x}) = 'VARCHAR' AND regexp_matches(CAST(${x} AS VARCHAR), '(?i):[0-9.]+ *(?:[+-]|(?:z|utc|gmt) *$|[a-z_]+/)') THEN CAST(CAST(${x} AS VARCHAR) AS TIMESTAMPTZ)
     ELSE timezone('UTC', CAST(${x} AS TIMESTAMP)) END`
 }
 
