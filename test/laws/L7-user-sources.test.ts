@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { unreadableFile } from '../../src/sources/user-files/files.ts'
 import { withDesk } from '../helpers/importing.ts'
 import { scratch } from '../helpers/scratch.ts'
 import { readUserRows, refusalOf } from '../helpers/user-files.ts'
@@ -85,4 +86,18 @@ test('names with control signs or blanks of Unicode at their ends are refused wi
     const { message } = await desk.take([file, '--as', 'p', '--interval', '24h', '--asset', '=BTC\u00a0'])
     expect(message).toMatch(/--asset: expected a name without control signs/)
   })
+})
+
+test('a lack of memory or disk is not blamed on the file', () => {
+  const lacks = ['Out of Memory Error: could not allocate block', 'IO Error: No space left on device']
+  for (const words of lacks) expect(unreadableFile('a.csv', new Error(words))).toMatchObject({ kind: 'incomplete' })
+  expect(unreadableFile('a.csv', new Error('Invalid Input Error: CSV Error on Line: 3'))).toMatchObject({
+    kind: 'usage',
+  })
+})
+
+test('a SELECT that does not run is told as such', async () => {
+  expect(await refusalOf(['SELECT no_such FROM range(3)'], {})).toMatch(
+    /the SELECT: expected one that runs, got .*no_such/,
+  )
 })

@@ -12,6 +12,7 @@ import {
 import { LakeError, usage } from '../../base/errors.ts'
 import type { Engine } from '../../lake/store/engine.ts'
 import { readBytes } from '../../lake/store/files.ts'
+import { jobTooLarge } from '../../lake/store/memory.ts'
 import { unpackLz4 } from '../../lake/store/lz4.ts'
 import { appendTexts, createTextTable } from '../../lake/store/text-table.ts'
 import { type FileColumn, refuseColumn } from './file-columns.ts'
@@ -131,6 +132,8 @@ async function openArrow(path: string): Promise<Table> {
 
 function brokenFile(path: string, error: unknown): LakeError {
   if (error instanceof LakeError) return error
+  const large = jobTooLarge(error, `reading ${path}`)
+  if (large !== undefined) return large
   const got = error instanceof Error ? error.message : String(error)
   return usage(path, {
     expected: 'a file that is whole',

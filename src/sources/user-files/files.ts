@@ -5,6 +5,7 @@ import { sizeText } from '../../base/option-kinds.ts'
 import { statOf } from '../../lake/store/disk.ts'
 import { decompressionSql, proveWhole } from '../../lake/store/compressed-files.ts'
 import { type Engine, literalPath, quote, quoteName } from '../../lake/store/engine.ts'
+import { jobTooLarge } from '../../lake/store/memory.ts'
 import { columnsOf } from '../../lake/store/parquet.ts'
 import { parseInstant } from '../../base/time.ts'
 import { exactType, type FileColumn, refuseColumn, widenSql } from './file-columns.ts'
@@ -52,6 +53,9 @@ interface Reach {
 
 const mostFiles = 10_000
 
+/** The subject of errors about a query. */
+export const selectName = 'the SELECT'
+
 /** The first keyword of a query, after brackets and comments. */
 const queryStart = /^(?:\s|\(|--[^\n]*\n|\/\*(?:[^*]|\*(?!\/))*\*\/)*(?:SELECT|WITH|FROM)(?:[\s*('"]|--|\/\*)/i
 
@@ -63,8 +67,7 @@ export const isQuery = (text: string): boolean => queryStart.test(text)
  * swallow a bracket. A text that parses by itself cannot end the brackets around it.
  */
 async function relationOfSelect(engine: Engine, text: string): Promise<string> {
-  const refuse = (got: string, cause?: unknown): LakeError =>
-    usage('the SELECT', { expected: 'one SELECT', got, cause })
+  const refuse = (got: string, cause?: unknown): LakeError => usage(selectName, { expected: 'one SELECT', got, cause })
   await engine.parse(text).catch((cause: unknown) => {
     const message = cause instanceof Error ? cause.message : String(cause)
     throw refuse(message.replace(/^.*?(?=Parser Error: )/, '').split('\n')[0] ?? '', cause)
@@ -108,7 +111,7 @@ export async function givenBy(engine: Engine, names: readonly string[], reach: R
           : await describeRelation(engine, format, query ?? (await relationOf(engine, format, paths)))
     return unfolded({ format, ...read, files }, mapping)
   } catch (error) {
-    throw error instanceof LakeError ? error : unreadableFile(files[0]?.path ?? first, error)
+    throw error instanceof LakeError ? error : unreadableFile(files[0]?.path ?? selectName, error)
   }
 }
 
@@ -298,9 +301,12 @@ function unfolded(ownFiles: OwnFiles, mapping: SourceMapping): OwnFiles & { read
 
 /**
  * Builds the error of a file that the engine cannot read: one line with the file and, if the engine reports it, the
- * line or byte.
+ * line or byte. If memory or disk does not suffice, the error is about that.
  */
 export function unreadableFile(subject: string, error: unknown): LakeError {
+  // A lack of memory or disk says nothing about the file.
+  const large = jobTooLarge(error, `reading ${subject}`)
+  if (large !== undefined) return large
   const text = error instanceof Error ? error.message : String(error)
   const file = /(?:file|File:?) ["']([^"'\n]+)["']/.exec(text)?.[1] ?? /^\s*file = (.+)$/m.exec(text)?.[1] ?? subject
   const line = /(?:on Line: |in line |line )(\d+)/.exec(text)?.[1]
@@ -311,7 +317,7 @@ export function unreadableFile(subject: string, error: unknown): LakeError {
     .filter((line) => line !== '' && !line.startsWith('Original Line'))
   const got = words.filter((word) => !word.startsWith('CSV Error on Line'))[0] ?? text
   return usage(line === undefined ? file : `${file}: line ${line}`, {
-    expected: 'a file that is whole',
+    expected: file === selectName ? 'one that runs' : 'a file that is whole',
     got: got.replaceAll(/ in file "[^"]*"/g, '').slice(0, 200),
     next: 'nothing of it was taken',
     cause: error,

@@ -17,7 +17,7 @@ import { sessionCloses, type TradingCalendar } from '../../catalog/sessions.ts'
 import type { SourceMapping } from '../../catalog/sources.ts'
 import { rowsAsNumbers, statement as ofPoints } from '../points/sql.ts'
 import { type ColumnReading, isBareDateSql } from './columns.ts'
-import { type OwnFiles, refuseGrown, unreadableFile } from './files.ts'
+import { type OwnFiles, refuseGrown, selectName, unreadableFile } from './files.ts'
 import { rawTextSql, refuseRow, unusableRow } from './row-faults.ts'
 import { mappedWords, planRows, type RowPlan, type Word } from './row-plan.ts'
 
@@ -92,7 +92,7 @@ async function loadRows(engine: Engine, plan: RowPlan): Promise<Word[]> {
     await engine.run(statement('user_rows', { replaced, rows, order: [...keys, 'mark'].join(', ') }))
     return typed
   } catch (error) {
-    throw (await unusableRow(engine, plan)) ?? unreadableFile(given.files[0]?.path ?? 'the SELECT', error)
+    throw (await unusableRow(engine, plan)) ?? unreadableFile(given.files[0]?.path ?? selectName, error)
   }
 }
 
@@ -139,7 +139,7 @@ async function measureSpacing(engine: Engine, { given, keys }: RowPlan): Promise
   const sql = statement('spacing', { within: ['true', ...same].join(' AND ') })
   const [spacing] = await rowsAsNumbers<Spacing>(engine, sql)
   if ((spacing?.rows ?? 0) === 0 && given.format !== 'table')
-    throw usage(given.files[0]?.path ?? 'the SELECT', { expected: 'rows', got: 'none' })
+    throw usage(given.files[0]?.path ?? selectName, { expected: 'rows', got: 'none' })
   return spacing ?? { rows: 0, least: null, doubled: false }
 }
 
