@@ -27,7 +27,7 @@ import { byTurns, judged, type Measured, median, scaled, told } from './measured
 
 const number = (name: string, usual: number): number => Number(process.env[name] ?? usual)
 const assets = Array.from({ length: number('PITLAKE_BENCH_ASSETS', 2) }, (_, n) => `A${n}`)
-const days = number('PITLAKE_BENCH_DAYS', scaled(120))
+const days = number('PITLAKE_BENCH_DAYS', scaled(60))
 const endpoints = loadCatalogue().endpoints.size
 const history = scaled(1050)
 const day = 86_400
