@@ -266,13 +266,15 @@ export function panelSpec(values: Readonly<Record<string, unknown>>, door: Door,
   return { ...rest, decisions: { ...calendar, ...(assets && { assets }) } }
 }
 
-/** Refuses a metric whose column has the name of one of the registry. */
+/** Refuses a metric whose column has the name of one of the registry, or of a member of the universe. */
 function checkColumns(spec: Omit<PanelSpec, 'decisions'>, door: Door): void {
   const cells = new Set(cellsOf(spec).map(({ name }) => name.toLowerCase()))
-  const clash = registryColumns(spec).find((name) => cells.has(name))
+  const members = spec.universe === undefined ? [] : memberColumns
+  const clash = [...members, ...registryColumns(spec)].find((name) => cells.has(name))
   if (clash === undefined) return
   const next = 'name the column of the metric: column=path'
-  throw usage(optionAt(door, 'with'), { expected: 'columns with other names than those of metrics', got: clash, next })
+  const subject = optionAt(door, members.includes(clash) ? 'universe' : 'with')
+  throw usage(subject, { expected: 'columns with other names than those of metrics', got: clash, next })
 }
 
 /** Refuses a panel without any option, and lists all that it needs. */
