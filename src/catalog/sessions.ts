@@ -50,8 +50,8 @@ function reportUnlisted(row: z.infer<typeof listedKeys>, { addIssue }: Pick<z.co
   const isListed = (key: string): boolean => closed[key.slice(0, 4)] !== undefined
   if (Object.keys(closed).length === 0) return wrong(['closed'], 'at least one year')
   const { first, last } = listedYears(closed)
-  for (let one = first; one <= last; one++)
-    if (!isListed(String(one))) wrong(['closed', String(one)], `the holidays of ${one}, or "" if it has none`)
+  for (let year = first; year <= last; year++)
+    if (!isListed(String(year))) wrong(['closed', String(year)], `the holidays of ${year}, or "" if it has none`)
   for (const key of Object.keys(early)) if (!isListed(key)) wrong(['early', key], 'a year that `closed` lists')
   for (const key of Object.keys(unscheduled))
     if (!isListed(key)) wrong(['unscheduled', key], 'a day of a year that `closed` lists')

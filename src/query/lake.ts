@@ -87,18 +87,18 @@ type ScriptOptions = SessionOptions & { readonly script: string }
 /** Finds the views that a session opens. */
 async function findViews(folder: string, options: SessionOptions): Promise<SessionViews> {
   const { mark } = options
-  const made = (script: string, commented = options.commented): SessionViews => {
+  const viewsOfScript = (script: string, commented = options.commented): SessionViews => {
     const all = { ...options, script, ...(commented !== undefined && { commented }) }
     return mark === undefined ? { kind: 'made', options: all } : { kind: 'frozen', options: { ...all, mark } }
   }
-  if (options.script !== undefined) return made(options.script)
+  if (options.script !== undefined) return viewsOfScript(options.script)
   const moved = await movedScript(folder)
-  if (moved !== undefined) return made(moved, true)
+  if (moved !== undefined) return viewsOfScript(moved, true)
   if (mark === undefined) return { kind: 'stored', options }
   using stored = await openStored(folder, seenFolders(folder, options), options)
   const built = await checkStored(stored, folder)
   const text = (await textOf(inLake(folder, places.script))) ?? ''
-  return made(moveScript(text, built ?? folder, folder), true)
+  return viewsOfScript(moveScript(text, built ?? folder, folder), true)
 }
 
 /** Opens the views of a session, and checks that they show the folder. */

@@ -69,12 +69,12 @@ export function planRows(given: OwnFiles, mapping: SourceMapping): RowPlan {
   }
   const t = column('t', mapping.t)
   const dating = (['available_at', 'vintage'] as const).find((key) => mapping[key] !== undefined)
-  const known = dating && column(dating, mapping[dating])
+  const knowledge = dating && column(dating, mapping[dating])
   const isExport = mapping.available === exportRule
   // If the time of availability is given, a day need not begin where the lake's does.
   readings.push(readInstant('interval', 't', t, { ...mapping, label: dating !== undefined || isExport }))
   readings.push(...readSpelling(t, given.relation))
-  if (known) readings.push(readInstant('knowledge', dating.replace('_', '-'), known, mapping))
+  if (knowledge) readings.push(readInstant('knowledge', dating.replace('_', '-'), knowledge, mapping))
   const { components } = mapping
   const valued = (key: 'components' | 'value', name?: string): Source => valueSource(column(key, name), mapping)
   if (components) readings.push(...readComponents(components.map((component) => valued('components', component))))
@@ -91,7 +91,7 @@ export function planRows(given: OwnFiles, mapping: SourceMapping): RowPlan {
   ]
   const instants: InstantColumn[] = [
     { role: 'interval', source: t },
-    ...(known ? [{ role: 'knowledge' as const, source: known }] : []),
+    ...(knowledge ? [{ role: 'knowledge' as const, source: knowledge }] : []),
   ]
   return { given, mapping, readings, keys, constants, instants, used: [...used], notes }
 }

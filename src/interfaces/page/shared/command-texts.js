@@ -41,11 +41,11 @@ export function panelTexts(options, asOf, origin) {
   const listNames = ['metrics', 'calendar', 'assets', 'with', 'fields']
   const trimmed = Object.fromEntries(Object.entries(options).map(([name, value]) =>
     [name, listNames.includes(name) ? listParts(value).join(',') : value]))
-  const asked = { ...trimmed, ...asOf }
+  const allOptions = { ...trimmed, ...asOf }
   return {
     Python: pythonPanel(trimmed, asOf),
-    'Command line': `pitlake panel ${flagTexts(asked).join(' ')}`,
-    HTTP: `curl ${shell(`${origin}/panel?${new URLSearchParams(asked)}`)}`,
+    'Command line': `pitlake panel ${flagTexts(allOptions).join(' ')}`,
+    HTTP: `curl ${shell(`${origin}/panel?${new URLSearchParams(allOptions)}`)}`,
   }
 }
 
