@@ -1,3 +1,4 @@
+import { requireFileError } from '../lake/store/file-errors.ts'
 import { resolve } from 'node:path'
 import type { Engine } from '../lake/store/engine.ts'
 import { readText } from '../lake/store/files.ts'
@@ -55,6 +56,7 @@ export async function ownScript(folder: string): Promise<string> {
   const moved = await movedScript(folder)
   if (moved !== undefined) return moved
   return await readText(inLake(folder, places.script)).catch((cause: unknown) => {
+    requireFileError(cause, `reading ${places.script}`)
     throw strangeViews(folder, places.script, 'a lake without it', cause)
   })
 }

@@ -1,3 +1,4 @@
+import { requireFileError } from '../lake/store/file-errors.ts'
 import { dirname, join, resolve } from 'node:path'
 import { isThere, makeSpill, realPath, removeSpill, textOf } from '../lake/store/files.ts'
 import { withCleanup } from '../base/cleanup.ts'
@@ -364,6 +365,7 @@ async function runEach(engine: Engine, statements: readonly string[]): Promise<v
     try {
       await engine.run(text)
     } catch (error) {
+      requireFileError(error, `opening ${places.script}`)
       const isOfGone = error instanceof Error && error.message.startsWith('IO Error')
       // A comment on a view that was left out.
       const isComment = openingWords(text, 2).join(' ') === 'COMMENT ON'

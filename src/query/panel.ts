@@ -1,3 +1,4 @@
+import { requireFileError } from '../lake/store/file-errors.ts'
 import { decompressionSql, proveWhole } from '../lake/store/compressed-files.ts'
 import { columnsOf } from '../lake/store/parquet.ts'
 import { usage } from '../base/errors.ts'
@@ -357,6 +358,7 @@ async function bringFile(engine: Engine, path: string, spec: PanelSpec, table: s
   try {
     await checkFile(reader, path, spec)
     await proveWhole(path).catch((cause: unknown) => {
+      requireFileError(cause, `reading ${path}`)
       const got = cause instanceof Error ? cause.message : String(cause)
       throw usage(`--decisions ${path}`, { expected: 'a compressed file that is whole', got, cause })
     })

@@ -1,12 +1,14 @@
 // @module-tag full
+// @module-tag alone
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
-import { beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { compact } from '../../src/maintenance/upkeep/merge-jobs.ts'
 import type { Diagnosis } from '../../src/maintenance/upkeep/doctor.ts'
 import { vacuum } from '../../src/maintenance/upkeep/vacuum.ts'
 import { Engine } from '../../src/lake/store/engine.ts'
+import type * as Files from '../../src/lake/store/files.ts'
 import { type StoredFile, liveFiles } from '../../src/lake/ledger/index-queries.ts'
 import { Ledger } from '../../src/lake/ledger/ledger.ts'
 import { examined } from '../helpers/looking.ts'
@@ -16,6 +18,17 @@ import { catalogue } from '../helpers/sandbox-client.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { writing } from '../helpers/ledgers.ts'
 import { scratch } from '../helpers/scratch.ts'
+
+const machine = vi.hoisted(() => ({ lacksFiles: false }))
+vi.mock('../../src/lake/store/files.ts', async (original) => {
+  const real = await original<typeof Files>()
+  const readBytes: typeof real.readBytes = async (path) => {
+    if (machine.lacksFiles && path.includes('/registry/raw/')) throw Object.assign(new Error(path), { code: 'EMFILE' })
+    return await real.readBytes(path)
+  }
+  return { ...real, readBytes }
+})
+afterEach(() => (machine.lacksFiles = false))
 
 const now = Date.UTC(2026, 5, 1, 12) / 1000
 const day = 86_400
@@ -181,6 +194,15 @@ test('L2: if a raw body is gone, records that need it are unresolved and the res
       /registry\/raw cannot make it \(the bodies that made it are not there any more.*stay\)/,
     )
     expect((await live(root)).map(({ path }) => path)).toEqual(files.map(({ path }) => path))
+  }))
+
+test('L2: a repair that may open no more files calls no body damaged and can be repeated', () =>
+  withDays(async (root) => {
+    harm(root, await live(root))
+    machine.lacksFiles = true
+    await expect(repair(root)).rejects.toThrow(/registry\/raw.*too many open files; raise the limit/)
+    machine.lacksFiles = false
+    expect(damages(await repair(root))).toEqual([])
   }))
 
 test('L2: a body that says something else makes no file of the lake', () =>

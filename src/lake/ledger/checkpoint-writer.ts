@@ -1,3 +1,4 @@
+import { requireFileError } from '../store/file-errors.ts'
 import { readCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import type { CommitDeps } from './commit.ts'
 import { namesIn, realDisk, statOf } from '../store/disk.ts'
@@ -71,8 +72,9 @@ export async function loadCheckpointIndex(root: string, version: number): Promis
   try {
     await readCheckpoint(root, version, index)
     return index
-  } catch {
+  } catch (error) {
     index.close()
+    requireFileError(error, `reading ${checkpointFile(version)}`)
     return undefined
   }
 }

@@ -1,3 +1,4 @@
+import { requireFileError } from '../store/file-errors.ts'
 import { crc32, gunzipSync, gzipSync } from 'node:zlib'
 import { LakeError } from '../../base/errors.ts'
 import { readBytes, sizeNow } from '../store/files.ts'
@@ -50,6 +51,7 @@ function gunzipped(packed: Buffer, subject: string): Buffer {
   try {
     return gunzipSync(packed, { maxOutputLength: longestEntry })
   } catch (error) {
+    requireFileError(error, `reading ${subject}`)
     const large = error instanceof RangeError
     const got = large ? `more than ${longestEntry} bytes` : 'bytes that do not match its checksum'
     throw damagedDocument(subject, got, error)
@@ -60,6 +62,7 @@ function gunzipped(packed: Buffer, subject: string): Buffer {
 export async function readEntryText(root: string, version: number): Promise<string> {
   const name = entryFile(version)
   const packed = await boundedBytes(inLake(root, name)).catch((cause: unknown) => {
+    requireFileError(cause, `reading journal entry ${name}`)
     throw new LakeError('integrity', { subject: `journal entry ${name} cannot be read`, next: putItBack, cause })
   })
   if (packed === undefined) throw damagedDocument(`journal entry ${name}`, `a file of more than ${longestEntry} bytes`)

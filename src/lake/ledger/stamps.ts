@@ -1,3 +1,4 @@
+import { requireFileError } from '../store/file-errors.ts'
 import { readText } from '../store/files.ts'
 import { applyStamp } from './apply.ts'
 import { LakeError } from '../../base/errors.ts'
@@ -70,6 +71,14 @@ export async function readStamp(root: string, id: string): Promise<StampFile> {
   })
 }
 
+/** Reads a note; undefined if it is missing or damaged. */
+export async function readStampIfSound(root: string, id: string): Promise<StampFile | undefined> {
+  return await readStamp(root, id).catch((error: unknown) => {
+    requireFileError(error, `reading ${stampFile(id)}`)
+    return undefined
+  })
+}
+
 /**
  * Adds the notes that the index lacks, up to its version. A damaged one is left to `doctor`, and to `vacuum`, which
  * stops until it is repaired.
@@ -82,7 +91,7 @@ export async function takeStamps(
   const storedStamp = index.statement('SELECT 1 FROM stamps WHERE id = ?')
   for (const id of await listStamps(root)) {
     if (storedStamp.get(id)) continue
-    const stamp = await readStamp(root, id).catch(() => undefined)
+    const stamp = await readStampIfSound(root, id)
     if (stamp?.lake === head.lake && stamp.version <= head.version) applyStamp(index, stamp)
   }
 }

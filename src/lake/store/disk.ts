@@ -184,6 +184,7 @@ const sayings: Readonly<Record<string, readonly [got: string, next: string]>> = 
   EEXIST: ['it is there already', 'run pitlake doctor: it finds a file in place of a folder'],
   EIO: ['the disk reports an input/output error', 'check the disk, then run pitlake doctor'],
   EMFILE: ['too many open files', 'raise the limit (ulimit -n), then run the same command again'],
+  ENOMEM: ['not enough memory', 'close some programs, then run the same command again'],
   ENFILE: ['too many open files on this machine', 'close some programs, then run the same command again'],
   EISDIR: ['there is a folder where a file belongs', 'move it away, then run the same command again'],
   ENOTDIR: [
@@ -201,7 +202,8 @@ const inWords: readonly (readonly [RegExp, string])[] = [
   [/no such file or directory|disk i\/o error|unable to open database file/i, 'ENOENT'],
 ]
 
-function saidCode(error: unknown): string | undefined {
+/** Returns the system's code of an error, which engines report in words only; undefined for any other error. */
+export function saidCode(error: unknown): string | undefined {
   const code = codeOf(error)
   if (code !== undefined && sayings[code] !== undefined) return code
   const message = error instanceof Error ? error.message : ''

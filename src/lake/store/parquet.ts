@@ -1,3 +1,4 @@
+import { requireFileError } from './file-errors.ts'
 import { Engine, quote, quoteList } from './engine.ts'
 import { ownData } from './new-lake.ts'
 import { statOf } from './disk.ts'
@@ -70,9 +71,14 @@ export async function dataFooters(root: string): Promise<Footer[]> {
   const paths: string[] = []
   for await (const path of ownData(root)) if (path.endsWith('.parquet')) paths.push(inLake(root, path))
   const read = async (some: readonly string[]): Promise<Footer[]> => [...(await footersOf(engine, some)).values()]
-  const all = await read(paths).catch(() => undefined)
+  const unlessDamaged = async (some: readonly string[]): Promise<Footer[] | undefined> =>
+    await read(some).catch((error: unknown) => {
+      requireFileError(error, 'reading the footers of the data files')
+      return undefined
+    })
+  const all = await unlessDamaged(paths)
   if (all) return all
-  const readableFooters = await Promise.all(paths.map(async (path) => await read([path]).catch(() => [])))
+  const readableFooters = await Promise.all(paths.map(async (path) => (await unlessDamaged([path])) ?? []))
   return readableFooters.flat()
 }
 

@@ -1,3 +1,4 @@
+import { requireFileError } from '../../lake/store/file-errors.ts'
 import { z } from 'zod'
 import { LakeError, usage } from '../../base/errors.ts'
 import type { StampedFile } from '../../lake/ledger/stamps.ts'
@@ -191,6 +192,7 @@ async function fromCheckpoint({ to, engine, local }: Logs, table: string, versio
   const file = local(`${table}-read.checkpoint.parquet`)
   if (!(await to.get(path, file))) throw damaged(to, path, 'no such file')
   const actions = await readCheckpoint(engine, file).catch((cause: unknown) => {
+    requireFileError(cause, `reading ${to.uri}/${path}`)
     throw damaged(to, path, 'something else than a checkpoint', cause)
   })
   return { ...applied(noTable, version, actions), checkpoint: version }

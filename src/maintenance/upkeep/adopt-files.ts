@@ -1,3 +1,4 @@
+import { requireFileError } from '../../lake/store/file-errors.ts'
 import { type Columns, columnsOf, countSeries, footersOf, parquet } from '../../lake/store/parquet.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
 import { LakeError } from '../../base/errors.ts'
@@ -74,6 +75,7 @@ export async function readFound(folder: LostFolder, path: string, lake: string):
     return await proveFound(folder, lake, place)
   } catch (error) {
     if (error instanceof LakeError) throw error
+    requireFileError(error, `reading ${path}`)
     return { path, why: 'it cannot be read' }
   }
 }

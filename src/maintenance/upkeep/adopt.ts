@@ -1,3 +1,4 @@
+import { requireFileError } from '../../lake/store/file-errors.ts'
 import { posix } from 'node:path'
 import { isThere, readText } from '../../lake/store/files.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
@@ -269,7 +270,10 @@ async function recordIn(folder: string, lake: string, series: readonly SeriesRow
   const ofKnownSeries = <T extends { readonly series: string }>(rows: readonly T[] = []): T[] =>
     rows.filter((row) => knownIds.has(row.series))
   for (const version of entries.filter((entry) => entry > index.head().version)) {
-    const sealed = await readEntry(folder, version).catch(() => undefined)
+    const sealed = await readEntry(folder, version).catch((error: unknown) => {
+      requireFileError(error, `reading ${entryFile(version)}`)
+      return undefined
+    })
     if (sealed?.entry.lake !== lake) continue
     const { violations, incidents, passed, accepted } = sealed.entry
     const facts = {

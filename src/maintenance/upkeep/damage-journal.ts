@@ -1,3 +1,4 @@
+import { requireFileError } from '../../lake/store/file-errors.ts'
 import { LakeError } from '../../base/errors.ts'
 import { checkpointHeader } from '../../lake/ledger/checkpoint.ts'
 import { isUnreleased, openSealed, refuseOtherLayout } from '../../lake/ledger/entry.ts'
@@ -119,6 +120,7 @@ async function linkOrProblem(root: string, version: number): Promise<Link | Prob
     const { entry, digest } = await readEntry(root, version)
     return { lake: entry.lake, previous: entry.previous, digest }
   } catch (error) {
+    requireFileError(error, `reading ${entryFile(version)}`)
     if (!(error instanceof LakeError)) throw error
     const [{ got = null } = {}] = error.complaints
     return otherLayoutIn(error) ?? { kind: 'entry_torn', found: got === null ? 'it cannot be read' : `found ${got}` }
@@ -148,6 +150,7 @@ async function headerOrProblem(root: string, version: number): Promise<Header | 
     refuseOtherLayout(header.schema_version, checkpointFile(version), header.program)
     return header.version === version ? header : torn(`it holds version ${header.version}`)
   } catch (error) {
+    requireFileError(error, `reading ${checkpointFile(version)}`)
     const isExpected = error instanceof LakeError || error instanceof SyntaxError
     return otherLayoutIn(error) ?? torn(isExpected ? 'its bytes do not match its checksum' : 'it cannot be read')
   }
@@ -198,7 +201,10 @@ export interface UnfitEntry {
 export async function unfitEntry(root: string, rebuilt: RebuiltIndex): Promise<UnfitEntry | undefined> {
   const { newest: version, folded } = await listJournal(root)
   if (folded >= version) return undefined
-  const text = await readEntryText(root, version).catch(() => undefined)
+  const text = await readEntryText(root, version).catch((error: unknown) => {
+    requireFileError(error, `reading ${entryFile(version)}`)
+    return undefined
+  })
   const digest = text === undefined ? undefined : soundDigest(text, version)
   if (text === undefined || digest === undefined) return undefined
   const before = await rebuilt.upTo(version - 1).catch(() => undefined)

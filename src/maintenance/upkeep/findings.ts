@@ -17,7 +17,7 @@ import { lagsOfPages } from '../../lake/ledger/pages.ts'
 import { lagOfViews } from '../../query/views/current.ts'
 import { featurePrefix, ownPrefix } from '../../sources/points/own-rows.ts'
 import { headProblems } from '../../trust/heads/stored.ts'
-import { listStamps, lostStamps, readStamp, type StampedFile, stampFile } from '../../lake/ledger/stamps.ts'
+import { listStamps, lostStamps, readStampIfSound, type StampedFile, stampFile } from '../../lake/ledger/stamps.ts'
 import { remakeHint } from '../../lake/ledger/entry.ts'
 import { LakeError } from '../../base/errors.ts'
 
@@ -447,7 +447,7 @@ export async function stampsHealth(ledger: Ledger, thorough: boolean) {
   const torn = new Set<string>()
   const copied = new Map<string, StampedFile & { readonly of: string[] }>()
   for (const id of await listStamps(root)) {
-    const note = await readStamp(root, id).catch(() => undefined)
+    const note = await readStampIfSound(root, id)
     const wrong = note === undefined ? 'it cannot be read' : `it is of lake ${note.lake}`
     if (note?.lake !== ledger.head().lake) findings.push(finding('stamp_torn', stampFile(id), wrong))
     if (note?.lake !== ledger.head().lake) torn.add(id)

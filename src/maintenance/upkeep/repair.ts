@@ -1,3 +1,4 @@
+import { requireFileError } from '../../lake/store/file-errors.ts'
 import { dirname } from 'node:path'
 import { writeCheckpoint } from '../../lake/ledger/checkpoint.ts'
 import { bytesProblem, commit, type CommitDeps, sha256File, type StagedFile } from '../../lake/ledger/commit.ts'
@@ -115,7 +116,10 @@ async function areOf(root: string, lake: string, paths: readonly string[]): Prom
   if (paths.some((path) => !path.endsWith('.parquet'))) return false
   using engine = await Engine.open()
   const files = paths.map((path) => inLake(root, path))
-  const footers = await footersOf(engine, files).catch(() => undefined)
+  const footers = await footersOf(engine, files).catch((error: unknown) => {
+    requireFileError(error, 'reading the footers of the data files')
+    return undefined
+  })
   return footers !== undefined && files.every((file) => footers.get(file)?.lake === lake)
 }
 
@@ -279,6 +283,7 @@ async function reasonOf(work: () => Promise<unknown>): Promise<string | null> {
     return null
   } catch (error) {
     if (error instanceof Unfoldable) return error.message
+    requireFileError(error, 'rebuilding the registry')
     // The journal has its own finding with a remedy: here it is only the reason.
     if (error instanceof LakeError) return error.complaints.map(reasonIn).join(', ')
     throw error

@@ -34,6 +34,7 @@ import {
   stateDraft,
   type WithEngine,
 } from './staging.ts'
+import { requireFileError } from '../../lake/store/file-errors.ts'
 import { dataVersion, parseRegistryFile, versionedName } from '../../lake/store/layout.ts'
 import { LakeError } from '../../base/errors.ts'
 import { liveFiles } from '../../lake/ledger/index-queries.ts'
@@ -376,7 +377,8 @@ async function bodies({ after }: Again, kind: string): Promise<[Buffer, ...Buffe
   const foundBodies: Buffer[] = []
   for (const { path, rows, added_version } of listed) {
     if (added_version !== version) continue
-    const bytes = await readRaw(after.root, path).catch(() => {
+    const bytes = await readRaw(after.root, path).catch((error: unknown) => {
+      requireFileError(error, `reading ${path}`)
       throw beyond(version, `${path} is not there any more, or damaged`)
     })
     const cutBodies = cutApart(Buffer.from(bytes))

@@ -1,3 +1,4 @@
+import { machineLack } from '../../lake/store/file-errors.ts'
 import { zstdDecompressSync } from 'node:zlib'
 import {
   type Column,
@@ -12,7 +13,6 @@ import {
 import { LakeError, usage } from '../../base/errors.ts'
 import type { Engine } from '../../lake/store/engine.ts'
 import { readBytes } from '../../lake/store/files.ts'
-import { jobTooLarge } from '../../lake/store/memory.ts'
 import { unpackLz4 } from '../../lake/store/lz4.ts'
 import { appendTexts, createTextTable } from '../../lake/store/text-table.ts'
 import { type FileColumn, refuseColumn } from './file-columns.ts'
@@ -132,8 +132,8 @@ async function openArrow(path: string): Promise<Table> {
 
 function brokenFile(path: string, error: unknown): LakeError {
   if (error instanceof LakeError) return error
-  const large = jobTooLarge(error, `reading ${path}`)
-  if (large !== undefined) return large
+  const lack = machineLack(error, `reading ${path}`)
+  if (lack !== undefined) return lack
   const got = error instanceof Error ? error.message : String(error)
   return usage(path, {
     expected: 'a file that is whole',

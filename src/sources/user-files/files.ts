@@ -1,3 +1,4 @@
+import { machineLack } from '../../lake/store/file-errors.ts'
 import { join, resolve } from 'node:path'
 import type { SourceMapping } from '../../catalog/sources.ts'
 import { LakeError, usage } from '../../base/errors.ts'
@@ -5,7 +6,6 @@ import { sizeText } from '../../base/option-kinds.ts'
 import { statOf } from '../../lake/store/disk.ts'
 import { decompressionSql, proveWhole } from '../../lake/store/compressed-files.ts'
 import { type Engine, literalPath, quote, quoteName } from '../../lake/store/engine.ts'
-import { jobTooLarge } from '../../lake/store/memory.ts'
 import { columnsOf } from '../../lake/store/parquet.ts'
 import { parseInstant } from '../../base/time.ts'
 import { exactType, type FileColumn, refuseColumn, widenSql } from './file-columns.ts'
@@ -305,8 +305,8 @@ function unfolded(ownFiles: OwnFiles, mapping: SourceMapping): OwnFiles & { read
  */
 export function unreadableFile(subject: string, error: unknown): LakeError {
   // A lack of memory or disk says nothing about the file.
-  const large = jobTooLarge(error, `reading ${subject}`)
-  if (large !== undefined) return large
+  const lack = machineLack(error, `reading ${subject}`)
+  if (lack !== undefined) return lack
   const text = error instanceof Error ? error.message : String(error)
   const file = /(?:file|File:?) ["']([^"'\n]+)["']/.exec(text)?.[1] ?? /^\s*file = (.+)$/m.exec(text)?.[1] ?? subject
   const line = /(?:on Line: |in line |line )(\d+)/.exec(text)?.[1]

@@ -1,3 +1,4 @@
+import { machineLack } from '../../lake/store/file-errors.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { OwnRow } from '../../catalog/sources.ts'
 import { LakeError } from '../../base/errors.ts'
@@ -8,7 +9,6 @@ import { type Difference, Findings } from '../metrics/verify-findings.ts'
 import { partitionsOf } from '../points/files.ts'
 import { ownRows } from '../points/own-rows.ts'
 import { statOf } from '../../lake/store/disk.ts'
-import { lackIn } from '../../lake/store/memory.ts'
 import { type DraftedImport, takeRows } from './draft.ts'
 import { givenBy, isQuery } from './files.ts'
 import { readRows } from './rows.ts'
@@ -135,7 +135,8 @@ async function compared(
     const { violations = 0, added = 0 } = done ?? {}
     return { told: comparison(violations > 0 ? 'differs' : 'held', null, rows.rows, added), done }
   } catch (error) {
-    if (!(error instanceof LakeError) || error.kind === 'stopped' || lackIn(error.cause) !== undefined) throw error
+    if (!(error instanceof LakeError) || error.kind === 'stopped' || machineLack(error.cause, '') !== undefined)
+      throw error
     const isGone = error.complaints[0]?.got === 'no such file'
     return { told: isGone ? comparison('gone', null) : comparison('unreadable', error.message) }
   }

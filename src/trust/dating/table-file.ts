@@ -1,3 +1,4 @@
+import { machineLack } from '../../lake/store/file-errors.ts'
 import { usage } from '../../base/errors.ts'
 import { decompressionSql, proveWhole } from '../../lake/store/compressed-files.ts'
 import { Engine, quote, quoteName, literalPath } from '../../lake/store/engine.ts'
@@ -80,6 +81,8 @@ function relationOf(path: string, subject: string): string {
 }
 
 function unreadable(subject: string, cause: unknown): Error {
+  const lack = machineLack(cause, `reading ${subject}`)
+  if (lack !== undefined) return lack
   const got = (cause instanceof Error ? cause.message : String(cause)).split('\n')[0] ?? ''
   return usage(subject, { expected: 'a CSV or Parquet file that can be read', got, cause })
 }

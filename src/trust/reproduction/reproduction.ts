@@ -1,3 +1,4 @@
+import { requireFileError } from '../../lake/store/file-errors.ts'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { LakeError, usage } from '../../base/errors.ts'
@@ -42,7 +43,10 @@ export interface Reproduction {
 
 /** Refuses a folder that is not empty. */
 export async function refuseFilledFolder(folder: string, flag: string): Promise<void> {
-  const entries = await entriesIn(folder).catch(() => undefined)
+  const entries = await entriesIn(folder).catch((error: unknown) => {
+    requireFileError(error, `${flag} ${folder}`)
+    return undefined
+  })
   if (entries !== undefined && entries.length === 0) return
   const got = entries === undefined ? 'a file' : 'one with files'
   throw usage(flag, { expected: 'a new or empty folder', got: `${folder}, ${got}`, next: 'name another folder' })

@@ -1,3 +1,4 @@
+import { requireFileError } from '../../lake/store/file-errors.ts'
 import { resolve } from 'node:path'
 import { LakeError } from '../../base/errors.ts'
 import { canonical } from '../../lake/ledger/entry.ts'
@@ -273,7 +274,8 @@ async function differingText(search: Search, start: KeptRun): Promise<TextFindin
     const text = await changedText([session.engine, search.later.engine], [from.script, to.script], query)
     return { text, lost: null }
   } catch (error) {
-    if (!(error instanceof LakeError) || error.kind === 'stopped') throw error
+    requireFileError(error, `reading version ${from.version}`)
+    if (!(error instanceof LakeError)) throw error
     return { text: null, lost: `version ${from.version} is not whole any more: ${error.message}` }
   }
 }

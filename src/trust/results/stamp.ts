@@ -1,3 +1,4 @@
+import { requireFileError } from '../../lake/store/file-errors.ts'
 import { basename, dirname } from 'node:path'
 import { copy, isThere, readEnds, readText } from '../../lake/store/files.ts'
 import { exportCatalogue } from '../../catalog/export.ts'
@@ -308,6 +309,7 @@ export async function loadProvedStamp(ledger: Ledger, path: string): Promise<Pro
   const note = await noteOf(path)
   await refuseOtherFile(ledger, note, path)
   const text = await readText(inLake(ledger.root, note.script)).catch((cause: unknown) => {
+    requireFileError(cause, `reading ${note.script}`)
     throw lostScript(note.script, cause)
   })
   if (!note.script.includes(sha256(text).slice(0, 32))) throw lostScript(note.script, undefined)
@@ -321,6 +323,7 @@ export async function loadProvedStamp(ledger: Ledger, path: string): Promise<Pro
 /** Reads the note of a stamped result; refuses any other file. */
 export async function noteOf(path: string): Promise<StampNote> {
   const note = await readNote(path).catch(async (cause: unknown) => {
+    requireFileError(cause, `reading ${path}`)
     if (await isParquet(path)) throw unsoundFile(path, 'a Parquet file', 'a damaged one', cause)
     throw usage(path, { expected: 'a result of pitlake stamp', got: 'a file that is not Parquet', cause })
   })
