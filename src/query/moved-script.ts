@@ -13,9 +13,14 @@ export async function movedScript(folder: string): Promise<string | undefined> {
   if (text === undefined) return undefined
   const manifest = await readManifest(folder, ['script'])
   // The manifest cannot be rebuilt here; the first line of a script names its folder, too.
-  const built = manifest?.folder ?? /^-- The lake in (.*) as of version \d+:/.exec(text)?.[1]
+  const built = manifest?.folder ?? folderOfScript(text)
   if (built === undefined || (built === folder && isThere(inLake(folder, places.database)))) return undefined
   return moveScript(text, built, folder)
+}
+
+/** Reads the folder for which a script of views was made from its first line; undefined if it does not name one. */
+export function folderOfScript(script: string): string | undefined {
+  return /^-- The lake in (.*) as of version \d+:/.exec(script)?.[1]
 }
 
 /** Quotes of a text, of a text within a text, and so on: at each level every quote stands twice. */

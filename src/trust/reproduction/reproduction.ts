@@ -1,4 +1,4 @@
-import { requireFileError } from '../../lake/store/file-errors.ts'
+import { machineLack, requireFileError } from '../../lake/store/file-errors.ts'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { LakeError, usage } from '../../base/errors.ts'
@@ -110,7 +110,7 @@ async function copyLake(
   const { sql, preparation, files, leak, tolerance } = query
   const text = [...preparation, sql].join(';\n\n')
   const folder = resolve(run.folder)
-  const parts = smallLakeOf(await ownScript(folder), folder, text)
+  const parts = smallLakeOf(await ownScript(folder), text)
   if (parts === undefined) throw unshown('views that this program made', 'those of another version of it')
   const others: TriedTable[] = []
   for (const { name, relation } of parts.tables)
@@ -198,6 +198,8 @@ async function shownRows(
     return isLeak ? await differingRows(trial) : undefined
   } catch (error) {
     if (isCancel(error)) throw error
+    const lack = machineLack(error, '--reproduce')
+    if (lack !== undefined) throw lack
     return undefined
   }
 }

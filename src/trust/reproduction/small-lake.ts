@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { quoteName } from '../../lake/store/engine.ts'
+import { folderOfScript, moveScript } from '../../query/moved-script.ts'
 import { alteredScript, realPoints, relationOfPoints } from '../../query/views/script.ts'
 import { statementsOf, tokens } from '../../query/statements.ts'
 import { changedPoints } from '../lookahead/world.ts'
@@ -25,28 +26,31 @@ export interface SmallLake {
 /** Name of the table with the stored points. */
 export const pointsTable = 'lake_points'
 
+/** Stands for the folder of the lake. */
+const folderMark = '{{folder}}'
+
 const beginMark = 'small_points_begin '
 const endMark = ' small_points_end'
 
 /** Builds the small lake of a query; undefined if the views are those of a program that wrote them differently. */
-export function smallLakeOf(script: string, root: string, query: string): SmallLake | undefined {
+export function smallLakeOf(whole: string, query: string): SmallLake | undefined {
+  const root = folderOfScript(whole)
+  if (root === undefined) return undefined
+  // Quotes and brackets in the name of the folder would otherwise be read as those of the SQL around it.
+  const script = moveScript(whole, root, folderMark)
   const points = relationOfPoints(script)
   const marked = alteredScript(script, changedPoints.replace(realPoints, `${beginMark}${realPoints}${endMark}`))
   if (points === undefined || marked === undefined) return undefined
   const altered = marked.replaceAll(new RegExp(`${beginMark}[\\s\\S]*?${endMark}`, 'g'), pointsTable)
   const tables = new Map([[points, { name: pointsTable, relation: points }]])
   const needed = neededObjects(altered, query).map((text) => tablesForFiles(withoutStrangers(text, query), tables))
-  const objects = needed.map((text) => text.replaceAll(rootPattern(root), ''))
-  const isRead = ({ name }: SmallTable): boolean => objects.some((text) => text.includes(name))
-  return { tables: [...tables.values()].filter(isRead), objects }
-}
-
-/**
- * Builds the pattern of the lake's folder, as paths in the text name it. Text that still names a file is in a branch
- * that this lake does not take.
- */
-function rootPattern(root: string): RegExp {
-  return new RegExp(`${root.replaceAll("'", "''").replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)}/?`, 'g')
+  // Text that still names a file is in a branch that this lake does not take.
+  const objects = needed.map((text) => text.replaceAll(`${folderMark}/`, '').replaceAll(folderMark, ''))
+  const readTables = [...tables.values()].filter(({ name }) => objects.some((text) => text.includes(name)))
+  return {
+    tables: readTables.map(({ name, relation }) => ({ name, relation: moveScript(relation, folderMark, root) })),
+    objects,
+  }
 }
 
 interface LakeObject {
