@@ -2,7 +2,7 @@ import { requireFileError } from '../lake/store/file-errors.ts'
 import { decompressionSql, proveWhole } from '../lake/store/compressed-files.ts'
 import { columnsOf } from '../lake/store/parquet.ts'
 import { usage } from '../base/errors.ts'
-import { Engine, quote, quoteList, quoteName, literalPath } from '../lake/store/engine.ts'
+import { Engine, quote, quoteList, quoteName, quotePath } from '../lake/store/engine.ts'
 import { utcSql } from './views/template.ts'
 import { carry } from './row-comparison.ts'
 import { type Door, optionAt } from './note-texts.ts'
@@ -329,7 +329,7 @@ function typeOf(name: string, value: Decision[string]): string | undefined {
  * Builds the SQL that reads a file. In a CSV file the keys, if present, are read as plain text: no guess about zones.
  */
 function reader(path: string, texts: readonly string[] = []): string {
-  const file = `${quote(literalPath(path))}, hive_partitioning = false`
+  const file = `${quotePath(path)}, hive_partitioning = false`
   const types = texts.map((name) => `${quote(name)}: 'VARCHAR'`).join(', ')
   return /\.(?:parquet|parq|pq)$/i.test(path)
     ? `read_parquet(${file})`

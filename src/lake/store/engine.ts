@@ -425,6 +425,16 @@ export function literalPath(path: string): string {
   return path.replaceAll(/[*?[]/g, (character) => `[${character}]`)
 }
 
+/** Formats the path of a file to read as an SQL literal: DuckDB would read one with `*`, `?` or `[` as a pattern. */
+export function quotePath(path: string): string {
+  return quote(literalPath(path))
+}
+
+/** Formats paths of files to read as an SQL list of VARCHAR. */
+export function quotePaths(paths: readonly string[]): string {
+  return quoteList(paths.map(literalPath))
+}
+
 /** Returns the path that was passed to `literalPath`. */
 export function plainPath(literal: string): string {
   return literal.replaceAll(/\[([*?[])\]/g, '$1')

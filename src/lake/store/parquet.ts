@@ -1,5 +1,5 @@
 import { requireFileError } from './file-errors.ts'
-import { Engine, quote, quoteList } from './engine.ts'
+import { Engine, quote, quotePaths } from './engine.ts'
 import { ownData } from './new-lake.ts'
 import { statOf } from './disk.ts'
 import { dataVersion, inLake } from './layout.ts'
@@ -16,7 +16,7 @@ export async function columnsOf(session: Engine, relation: string): Promise<Colu
 
 /** SQL for Parquet files as a relation, ignoring their folder names; columns that a file lacks are NULL. */
 export function parquet(paths: readonly string[]): string {
-  return `read_parquet(${quoteList(paths)}, union_by_name = true, hive_partitioning = false)`
+  return `read_parquet(${quotePaths(paths)}, union_by_name = true, hive_partitioning = false)`
 }
 
 /** SQL option of COPY that writes these pairs to the footer of a Parquet file; '' if there are none. */
@@ -57,10 +57,10 @@ export async function footersOf(engine: Engine, paths: readonly string[]): Promi
   const says = (key: string): string => `max(k.value) FILTER (k.name = 'pitlake_${key}') AS ${key}`
   const rows = await engine.rows<{ [K in keyof Footer]: Footer[K] } & { path: string }>(
     `WITH facts AS (SELECT file_name AS path, decode(key) AS name, decode(value) AS value
-       FROM parquet_kv_metadata(${quoteList(paths)}) WHERE starts_with(decode(key), 'pitlake_'))
+       FROM parquet_kv_metadata(${quotePaths(paths)}) WHERE starts_with(decode(key), 'pitlake_'))
      SELECT f.file_name AS path, f.num_rows::DOUBLE AS rows,
        ${['lake', 'version', 'digest', 'dated'].map(says).join(', ')}
-     FROM parquet_file_metadata(${quoteList(paths)}) f LEFT JOIN facts k ON k.path = f.file_name GROUP BY ALL`,
+     FROM parquet_file_metadata(${quotePaths(paths)}) f LEFT JOIN facts k ON k.path = f.file_name GROUP BY ALL`,
   )
   return new Map(rows.map(({ path, ...footer }) => [path, footer]))
 }

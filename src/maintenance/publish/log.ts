@@ -2,7 +2,7 @@ import { requireFileError } from '../../lake/store/file-errors.ts'
 import { z } from 'zod'
 import { LakeError, usage } from '../../base/errors.ts'
 import type { StampedFile } from '../../lake/ledger/stamps.ts'
-import { type Engine, quote } from '../../lake/store/engine.ts'
+import { type Engine, quote, quotePath } from '../../lake/store/engine.ts'
 import { writePrivate } from '../../lake/store/files.ts'
 import { fileSql } from '../../query/views/relations.ts'
 import type { Destination, Published } from './destination.ts'
@@ -278,7 +278,7 @@ async function checkpointTable({ to, engine, local }: Logs, table: string, state
   const file = local(`${table}.checkpoint.parquet`)
   await writePrivate(lines, linesOf(actions))
   const typed = Object.entries(columns).map(([name, type]) => `${quote(name)}: ${quote(type)}`)
-  const read = `read_json(${quote(lines)}, format = 'newline_delimited', columns = {${typed.join(', ')}})`
+  const read = `read_json(${quotePath(lines)}, format = 'newline_delimited', columns = {${typed.join(', ')}})`
   await engine.run(`COPY (FROM ${read}) TO ${quote(file)} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v1)`)
   await to.put(checkpointFile(table, state.version), file)
   await to.replace(hintFile(table), JSON.stringify({ version: state.version, size: actions.length }))

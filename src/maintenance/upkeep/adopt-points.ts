@@ -1,4 +1,4 @@
-import { quote, quoteList } from '../../lake/store/engine.ts'
+import { quote, quotePaths } from '../../lake/store/engine.ts'
 import { inLake } from '../../lake/store/layout.ts'
 import { computedSql } from '../../sources/points/files.ts'
 import type { Interval } from '../../base/time.ts'
@@ -141,7 +141,7 @@ async function overlapsOf(
 }
 
 function pathsOf(root: string, files: readonly FoundFile[]): string {
-  return quoteList(files.map(({ path }) => inLake(root, path)))
+  return quotePaths(files.map(({ path }) => inLake(root, path)))
 }
 
 /** Converts absolute paths to those that the lake uses. */

@@ -3,7 +3,7 @@ import { LakeError } from '../../base/errors.ts'
 import { bytesProblem } from '../../lake/ledger/commit.ts'
 import { describe, digestSql, readShares } from '../../sources/points/write.ts'
 import { diskError, realDisk } from '../../lake/store/disk.ts'
-import { type Engine, quote, quoteList, quoteName } from '../../lake/store/engine.ts'
+import { type Engine, quote, quoteName, quotePaths } from '../../lake/store/engine.ts'
 import { type FileEntry, isUnreleased, layoutNumber, type Json, remakeHint } from '../../lake/ledger/entry.ts'
 import { inLake } from '../../lake/store/layout.ts'
 import {
@@ -227,7 +227,7 @@ function boundsOf(files: readonly FileEntry[]): { min_t: number | null; max_t: n
 /** Refuses files whose footer names a different layout: they are not touched. */
 export async function refuseFilesOfOtherLayouts(session: Engine, paths: readonly string[]): Promise<void> {
   const rows = await session.rows<{ file: string; schema: string }>(
-    `SELECT file_name AS file, decode(value) AS schema FROM parquet_kv_metadata(${quoteList(paths)})
+    `SELECT file_name AS file, decode(value) AS schema FROM parquet_kv_metadata(${quotePaths(paths)})
      WHERE decode(key) = 'pitlake_schema' AND decode(value) <> '${layoutNumber}'`,
   )
   for (const { file, schema } of rows)

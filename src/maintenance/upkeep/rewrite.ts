@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import type { CommitDeps, RewriteDeps } from '../../lake/ledger/commit.ts'
-import { Engine, quote } from '../../lake/store/engine.ts'
+import { Engine, quote, quotePath } from '../../lake/store/engine.ts'
 import { footerOf } from '../../lake/ledger/draft.ts'
 import type { FileEntry } from '../../lake/ledger/entry.ts'
 import type { StoredFile } from '../../lake/ledger/index-queries.ts'
@@ -148,7 +148,7 @@ export async function writeForGood(
 async function mostlyText(session: Engine, path: string): Promise<boolean> {
   const [row] = await session.rows<{ text: boolean | null }>(
     `SELECT sum(total_compressed_size) FILTER (type = 'BYTE_ARRAY') > 0.5 * sum(total_compressed_size) AS text
-     FROM parquet_metadata(${quote(path)})`,
+     FROM parquet_metadata(${quotePath(path)})`,
   )
   return row?.text === true
 }

@@ -1,7 +1,7 @@
 import { relative } from 'node:path'
 import { type Catalogue, imported as importedSource, isOwn } from '../../catalog/catalogue.ts'
 import type { Weekday } from '../../base/time.ts'
-import { quote, quoteName, literalPath } from '../../lake/store/engine.ts'
+import { quote, quoteName, quotePath } from '../../lake/store/engine.ts'
 import type { StoredFile } from '../../lake/ledger/index-queries.ts'
 import { inLake } from '../../lake/store/layout.ts'
 import type { Head } from '../../lake/ledger/ledger.ts'
@@ -158,7 +158,7 @@ function factWords({ root, head }: Sources): Readonly<Record<string, (argument: 
     digest: () => literal(head.digest),
     lake: () => literal(head.lake),
     folder: () => quote(root),
-    pattern: (name) => quote(literalPath(inLake(root, name))),
+    pattern: (name) => quotePath(inLake(root, name)),
     provider: () => literal(head.provider?.metrics ?? head.provider?.registry),
     synthetic: () => String(head.provider?.synthetic ?? false),
   }

@@ -13,7 +13,7 @@ import { footerSql } from '../../lake/store/parquet.ts'
 import { writeStream } from '../../lake/store/files.ts'
 import { sha256File } from '../../lake/ledger/commit.ts'
 import { type Disk, makeFolder, namesIn } from '../../lake/store/disk.ts'
-import { type Engine, quote } from '../../lake/store/engine.ts'
+import { type Engine, quote, quotePath } from '../../lake/store/engine.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 
@@ -415,7 +415,7 @@ export function copySql(
   const typed = columns.map(([name, type]) =>
     type === 'TIMESTAMPTZ' ? `make_timestamptz("${name}") AS "${name}"` : `"${name}"`,
   )
-  return `COPY (SELECT ${typed.join(', ')} FROM read_json(${quote(path)}, format = 'newline_delimited', hive_partitioning = false,
+  return `COPY (SELECT ${typed.join(', ')} FROM read_json(${quotePath(path)}, format = 'newline_delimited', hive_partitioning = false,
     maximum_object_size = ${longest}, columns = {${raw.join(', ')}}))
     TO ${quote(to)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd${footerSql(footer)})`
 }

@@ -1,4 +1,4 @@
-import { quote, quoteName, literalPath } from '../../lake/store/engine.ts'
+import { quote, quoteName, literalPath, quotePath } from '../../lake/store/engine.ts'
 import type { FileEntry } from '../../lake/ledger/entry.ts'
 import { datedPointsSql, type EarlierDating } from '../../sources/points/datings.ts'
 import { parquet } from '../../lake/store/parquet.ts'
@@ -98,13 +98,13 @@ function pathList(root: string, files: readonly Pick<Listed, 'path'>[]): string 
 
 /** Builds the relation over one Parquet file, for FROM. */
 export function fileSql(path: string): string {
-  return `read_parquet(${quote(literalPath(path))}, ${bareOptions})`
+  return `read_parquet(${quotePath(path)}, ${bareOptions})`
 }
 
 /** Builds the relation over an exported table and its rows in files of the lake. */
 export function ledgerSql(root: string, path: string, files: readonly Pick<Listed, 'path'>[]): string {
   if (files.length === 0) return fileSql(path)
-  return parquet([path, ...files.map((file) => `${root}/${file.path}`)].map(literalPath))
+  return parquet([path, ...files.map((file) => `${root}/${file.path}`)])
 }
 
 /** Names and DuckDB types of the columns of a table, in their order. */

@@ -14,7 +14,7 @@ import type { AskOne } from '../http/request-rows.ts'
 import { describeOutcome, type Outcome } from '../http/outcome.ts'
 import { isBegun } from '../../lake/store/new-lake.ts'
 import { realDisk } from '../../lake/store/disk.ts'
-import { Engine, quote, quoteList } from '../../lake/store/engine.ts'
+import { Engine, quote, quotePath, quotePaths } from '../../lake/store/engine.ts'
 import { readText, sizeOf, writePrivate } from '../../lake/store/files.ts'
 import { assetsFile, inLake, versionedName } from '../../lake/store/layout.ts'
 import { suggestion } from '../../base/suggestion.ts'
@@ -212,7 +212,7 @@ async function loadAssets(ledger: Ledger, engine: Engine): Promise<Map<string, s
   const files = liveFiles(ledger, { table: 'metric_assets' }).map((file) => inLake(ledger.root, file.path))
   if (files.length === 0) return new Map()
   const rows = await engine.rows<{ id: string; record: string }>(
-    `SELECT id, arg_max(record, observed_at) AS record FROM read_parquet(${quoteList(files)}, hive_partitioning = false)
+    `SELECT id, arg_max(record, observed_at) AS record FROM read_parquet(${quotePaths(files)}, hive_partitioning = false)
      GROUP BY id ORDER BY min(observed_at), id`,
   )
   return new Map(rows.map(({ id, record }) => [id, canonical(JSON.parse(record))]))
@@ -234,7 +234,7 @@ async function writeAssets(engine: Engine, rows: readonly ListedAsset[], out: st
     await engine.run(
       `COPY (
          SELECT id, symbol, addresses, record, make_timestamptz(${observedAt}) AS observed_at
-         FROM read_json(${quote(lines)}, format = 'newline_delimited', hive_partitioning = false,
+         FROM read_json(${quotePath(lines)}, format = 'newline_delimited', hive_partitioning = false,
            maximum_object_size = ${Math.max(usualObject, 4 * longest)},
            columns = {id: 'VARCHAR', symbol: 'VARCHAR', addresses: 'VARCHAR', record: 'VARCHAR'})
          ORDER BY id

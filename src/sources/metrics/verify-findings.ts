@@ -16,7 +16,7 @@ import { shownUrl } from './api.ts'
 import { rowOf } from '../../lake/ledger/index-rows.ts'
 import { noneOf } from '../../lake/ledger/verify-rounds.ts'
 import { orNull, real, text } from '../../base/value-checks.ts'
-import { Engine, quoteList, type Row } from '../../lake/store/engine.ts'
+import { Engine, quoteList, type Row, quotePaths } from '../../lake/store/engine.ts'
 import { inLake } from '../../lake/store/layout.ts'
 import type { Ask } from './plan.ts'
 import { formatInstant, formatMillis } from '../../base/time.ts'
@@ -220,7 +220,7 @@ export class Findings {
     using engine = await Engine.open(':memory:', { threads: 1 })
     const rows = await engine.rows<EarlierRequest & Row>(
       `SELECT series, id, epoch(since) AS since, epoch(until) AS until, epoch_us(asked_at)::DOUBLE AS asked_at
-         FROM read_parquet(${quoteList(files.map(({ path }) => inLake(ledger.root, path)))}, hive_partitioning = false)
+         FROM read_parquet(${quotePaths(files.map(({ path }) => inLake(ledger.root, path)))}, hive_partitioning = false)
          WHERE outcome = 'body' AND series IN (SELECT unnest(${quoteList(series)}))`,
     )
     this.#archived = Map.groupBy(rows, ({ series: id }) => id)

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises'
 import { withCleanup } from '../../base/cleanup.ts'
 import { realDisk } from '../../lake/store/disk.ts'
-import { type Engine, quoteList } from '../../lake/store/engine.ts'
+import { type Engine, quotePaths } from '../../lake/store/engine.ts'
 import { readStream, writeStream } from '../../lake/store/files.ts'
 import { fileOf, type Loaded } from './conversion-types.ts'
 import { appendColumns, beyondDouble, type ColumnBody, judgeColumns } from './column-bodies.ts'
@@ -184,7 +184,7 @@ const nestedColumns: TypedColumns = { v: 'CAST(NULL AS DOUBLE)', o: 'v', columns
 /** Reads bodies into the table `typed_points`, all or none; bodies that cannot be read so are left for reading by value. */
 async function fill(loading: Loading, bodies: readonly number[], columns: TypedColumns): Promise<void> {
   const { engine, intervals } = loading
-  const files = quoteList(bodies.map((body) => loading.copies.get(body) ?? fileOf(loading.files, body)))
+  const files = quotePaths(bodies.map((body) => loading.copies.get(body) ?? fileOf(loading.files, body)))
   const how = { ...columns, ...gridOf(loading), interval: lookup(intervals), beyond_double: String(beyondDouble) }
   try {
     await engine.run(statement('typed_points_load', { ...how, body: bodySql(bodies), files }))
@@ -239,7 +239,7 @@ async function fillTable(loading: Loading, bodies: readonly number[]): Promise<v
   const { engine, files, copies, poison } = loading
   const fill = (some: readonly number[]): Promise<number> => {
     const paths = some.map((body) => copies.get(body) ?? fileOf(files, body))
-    return engine.run(statement('raw_values_load', { body: bodySql(some), files: quoteList(paths) }))
+    return engine.run(statement('raw_values_load', { body: bodySql(some), files: quotePaths(paths) }))
   }
   try {
     await fill(bodies)

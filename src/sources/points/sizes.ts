@@ -2,7 +2,7 @@ import { liveFiles } from '../../lake/ledger/index-queries.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { rowsAs } from '../../lake/ledger/index-rows.ts'
 import { count, text } from '../../base/value-checks.ts'
-import { Engine, quoteList } from '../../lake/store/engine.ts'
+import { Engine, quotePaths } from '../../lake/store/engine.ts'
 import { statement } from './sql.ts'
 import { inLake } from '../../lake/store/layout.ts'
 
@@ -31,7 +31,7 @@ export async function metricSizes(root: string): Promise<MetricSize[]> {
     const rows = await rowsAs(
       engine,
       { column: text, bytes: count },
-      statement('column_sizes', { files: quoteList(paths) }),
+      statement('column_sizes', { files: quotePaths(paths) }),
     )
     const points = metricFiles.reduce((sum, file) => sum + file.rows, 0)
     const bytes = metricFiles.reduce((sum, file) => sum + file.bytes, 0)

@@ -1,6 +1,6 @@
 import { startSql } from '../../base/intervals-sql.ts'
 import { type Interval, day, offeredIntervals, shortestSeconds, type Weekday, weekdays } from '../../base/time.ts'
-import { type Engine, quoteList, type Row } from '../../lake/store/engine.ts'
+import { type Engine, type Row, quotePaths } from '../../lake/store/engine.ts'
 import { requireBodyError } from './body-errors.ts'
 
 /** Minimum number of points that show a spacing. */
@@ -45,7 +45,7 @@ export async function weekdayOf(engine: Engine, file: string, weekly: Interval):
 
 function timesOf(files: readonly string[]): string {
   const read =
-    `read_json(${quoteList(files)}, format = 'array', hive_partitioning = false, compression = 'uncompressed', ` +
+    `read_json(${quotePaths(files)}, format = 'array', hive_partitioning = false, compression = 'uncompressed', ` +
     `columns = {t: 'DOUBLE'})`
   return `(SELECT CAST(file_index AS INTEGER) AS body, t FROM ${read} WHERE t IS NOT NULL)`
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { RegistryField } from '../../catalog/catalogue.ts'
-import { quoteList } from '../../lake/store/engine.ts'
+import { quoteList, quotePaths } from '../../lake/store/engine.ts'
 import { statementsIn } from '../../lake/store/sql.ts'
 import type { Resources } from './bodies.ts'
 
@@ -175,7 +175,7 @@ export function relation(table: string, files: readonly string[], of?: readonly 
     of === undefined ? '' : `SELECT *, (${quoteList(of)})[CAST(file_index AS INTEGER) + 1] AS "of table" `
   // Older files may lack a column.
   return (
-    `(FROM ${empty} UNION ALL BY NAME ${withTableName}FROM read_parquet(${quoteList(files)}, union_by_name = ` +
+    `(FROM ${empty} UNION ALL BY NAME ${withTableName}FROM read_parquet(${quotePaths(files)}, union_by_name = ` +
     'true, hive_partitioning = false))'
   )
 }

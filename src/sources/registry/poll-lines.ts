@@ -1,6 +1,6 @@
 import { footerOf, type Ticket } from '../../lake/ledger/draft.ts'
 import type { Spool } from '../../lake/ledger/spool-sweep.ts'
-import { type Engine, quote } from '../../lake/store/engine.ts'
+import { type Engine, quote, quotePath } from '../../lake/store/engine.ts'
 import { type BlockWriter, openBlocks } from '../../lake/store/files.ts'
 import { footerSql } from '../../lake/store/parquet.ts'
 import type { RegistryChange } from './bodies.ts'
@@ -79,7 +79,7 @@ export class Lines {
     await engine.run(
       registryStatement('registry_file', {
         columns: select.join(', '),
-        lines: quote(open.file),
+        lines: quotePath(open.file),
         types: `{${types.join(', ')}}`,
         longest: String(Math.max(1_000_000, open.longest)),
         out: quote(out),

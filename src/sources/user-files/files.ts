@@ -5,11 +5,11 @@ import { LakeError, usage } from '../../base/errors.ts'
 import { sizeText } from '../../base/option-kinds.ts'
 import { statOf } from '../../lake/store/disk.ts'
 import { decompressionSql, proveWhole } from '../../lake/store/compressed-files.ts'
-import { type Engine, literalPath, quote, quoteName } from '../../lake/store/engine.ts'
+import { type Engine, literalPath, quote, quoteName, quotePaths } from '../../lake/store/engine.ts'
 import { columnsOf } from '../../lake/store/parquet.ts'
 import { parseInstant } from '../../base/time.ts'
 import { exactType, type FileColumn, refuseColumn, widenSql } from './file-columns.ts'
-import { literalPaths, readParquetFiles } from './parquet-files.ts'
+import { readParquetFiles } from './parquet-files.ts'
 
 /** Endings of file names by format, without `.gz` and `.zst`. */
 const endings = {
@@ -198,7 +198,7 @@ async function describeRelation(engine: Engine, format: Format, relation: string
 
 /** SQL of files as a relation: CSV as texts, JSON as objects. */
 async function relationOf(engine: Engine, format: Format, paths: readonly string[]): Promise<string> {
-  const list = literalPaths(paths)
+  const list = quotePaths(paths)
   const named = `filename = '${fileColumn}'${decompressionSql(...paths)}`
   if (format === 'json') return `read_json_objects(${list}, format = 'auto', ${named}, maximum_object_size = 16777216)`
   const csv = (more: string): string =>

@@ -1,5 +1,5 @@
 import { columnsOf, type Columns } from '../../lake/store/parquet.ts'
-import { type Engine, literalPath, quote, quoteList, quoteName } from '../../lake/store/engine.ts'
+import { type Engine, quote, quoteName, quotePaths } from '../../lake/store/engine.ts'
 import type { LakeError } from '../../base/errors.ts'
 import { exactType, type FileColumn, refuseColumn, widenSql } from './file-columns.ts'
 
@@ -76,11 +76,6 @@ function unite(name: string, alike: readonly AlikeFiles[]): FileColumn {
   return { name, type: 'VARCHAR', unreadable: refuseColumn(strange?.files.paths[0] ?? '', name, expected, got, next) }
 }
 
-/** Formats paths for DuckDB, with the characters of globs escaped. */
-export function literalPaths(paths: readonly string[]): string {
-  return quoteList(paths.map(literalPath))
-}
-
 /** Groups files by their schemas. */
 async function groupBySchema(engine: Engine, paths: readonly string[]): Promise<string[][]> {
   const schemas = await engine.rows<{ file: string; schema: string }>(
@@ -88,14 +83,14 @@ async function groupBySchema(engine: Engine, paths: readonly string[]): Promise<
        coalesce(repetition_type, ''), coalesce(num_children, 0), coalesce(converted_type, ''), coalesce(scale, 0),
        coalesce(precision, 0), coalesce(logical_type, ''), coalesce(duckdb_type, '')), chr(2)
          ORDER BY column_id)) AS schema
-     FROM parquet_schema(${literalPaths(paths)}) GROUP BY file_name`,
+     FROM parquet_schema(${quotePaths(paths)}) GROUP BY file_name`,
   )
   const bySchema = new Map(schemas.map(({ file, schema }) => [file, schema]))
   return [...Map.groupBy(paths, (path) => bySchema.get(path)).values()]
 }
 
 async function describeAlike(engine: Engine, paths: readonly string[], fileColumn: string): Promise<AlikeFiles> {
-  const relation = `read_parquet(${literalPaths(paths)}, filename = ${quote(fileColumn)}, hive_partitioning = false)`
+  const relation = `read_parquet(${quotePaths(paths)}, filename = ${quote(fileColumn)}, hive_partitioning = false)`
   const all = await columnsOf(engine, relation)
   const columns = all.filter(({ name }) => name !== fileColumn)
   return { paths, relation, columns, unreadable: await findUnreadable(engine, paths[0] ?? '', columns) }
@@ -120,7 +115,7 @@ async function findUnreadable(engine: Engine, path: string, columns: Columns): P
        WHEN precision > ${mostDigits} AND contains(coalesce(logical_type, converted_type), 'ecimal')
          OR precision > ${mostDigits} AND converted_type = 'DECIMAL'
          THEN 'decimals of ' || precision || ' digits' END AS flaw
-     FROM parquet_schema(${literalPaths([path])}) ORDER BY column_id`,
+     FROM parquet_schema(${quotePaths([path])}) ORDER BY column_id`,
   )
   const [root, ...rest] = nodes
   const unreadable = new Map<string, LakeError>()

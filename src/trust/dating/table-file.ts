@@ -1,7 +1,7 @@
 import { machineLack } from '../../lake/store/file-errors.ts'
 import { usage } from '../../base/errors.ts'
 import { decompressionSql, proveWhole } from '../../lake/store/compressed-files.ts'
-import { Engine, quote, quoteName, literalPath } from '../../lake/store/engine.ts'
+import { Engine, quoteName, quotePath } from '../../lake/store/engine.ts'
 import { columnsOf } from '../../lake/store/parquet.ts'
 import { utcSql } from '../../query/views/template.ts'
 import type { CellValue } from './value-matcher.ts'
@@ -74,7 +74,7 @@ export class TableFile implements Disposable {
 }
 
 function relationOf(path: string, subject: string): string {
-  const file = `${quote(literalPath(path))}, hive_partitioning = false`
+  const file = `${quotePath(path)}, hive_partitioning = false`
   if (parquetEndings.test(path)) return `read_parquet(${file})`
   if (csvEndings.test(path)) return `read_csv(${file}, header = true, all_varchar = true${decompressionSql(path)})`
   throw usage(subject, { expected: 'a file that ends in .csv, .csv.gz, .csv.zst or .parquet', got: 'another name' })

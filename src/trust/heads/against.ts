@@ -2,7 +2,7 @@ import { usage } from '../../base/errors.ts'
 import { type StoredFile, liveFiles } from '../../lake/ledger/index-queries.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { logHashes } from '../../lake/ledger/log.ts'
-import { Engine, quote, quoteList, quoteName } from '../../lake/store/engine.ts'
+import { Engine, quote, quoteName, quotePaths } from '../../lake/store/engine.ts'
 import { inLake } from '../../lake/store/layout.ts'
 import { columnsOf } from '../../lake/store/parquet.ts'
 import type { Micros } from '../../base/time.ts'
@@ -138,7 +138,7 @@ async function compareRows(engine: Engine, part: Part, difference: Difference): 
 /** SQL of the rows of files of the listing, for FROM. */
 function listingRelation(paths: readonly string[]): string {
   if (paths.length === 0) return '(SELECT CAST(NULL AS TIMESTAMPTZ) AS observed_at WHERE false)'
-  return `read_parquet(${quoteList(paths)}, hive_partitioning = false)`
+  return `read_parquet(${quotePaths(paths)}, hive_partitioning = false)`
 }
 
 async function namesOf(engine: Engine, rows: string): Promise<string[]> {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { columnsOf } from '../../lake/store/parquet.ts'
-import { Engine, quote, quoteName, literalPath } from '../../lake/store/engine.ts'
+import { Engine, quote, quoteName, quotePath } from '../../lake/store/engine.ts'
 import { bitsText, carry, columnNames, rowsBeside } from '../../query/row-comparison.ts'
 import { runCancellable, type RunDeps, runScript } from '../../query/run.ts'
 import type { AssumedRows } from '../lookahead/assumptions.ts'
@@ -94,8 +94,7 @@ export async function bringKept(from: Engine, to: Engine): Promise<void> {
 export async function readNote(path: string): Promise<StampNote | undefined> {
   using reader = await Engine.open(':memory:', { threads: 1 })
   const rows = await reader.rows(
-    `SELECT decode(value) AS note FROM parquet_kv_metadata(${quote(literalPath(path))}) WHERE decode(key) = ` +
-      quote(footerKey),
+    `SELECT decode(value) AS note FROM parquet_kv_metadata(${quotePath(path)}) WHERE decode(key) = ` + quote(footerKey),
   )
   const note = rows[0]?.['note']
   return typeof note === 'string' ? noteShape.loose().parse(JSON.parse(note)) : undefined
