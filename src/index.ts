@@ -51,7 +51,7 @@ import {
   type GivenRows,
   proveAnswering,
 } from './trust/lookahead/function.ts'
-import { wholeLake } from './trust/lookahead/world.ts'
+import { wholeLake, withoutAsOf } from './trust/lookahead/world.ts'
 import { type Note, noteTexts } from './query/note-texts.ts'
 import { knowledgeOptions, type Moment, pointsOptions } from './query/options.ts'
 import { type Panel, specOf } from './query/panel.ts'
@@ -452,7 +452,10 @@ export interface LookaheadOptions {
   readonly labels?: readonly string[]
   /** Number of times at which the lake is cut. Default: 50; if the plan proves the query clean, 5. */
   readonly cutoffs?: number
-  /** Files of your own by the names under which the query reads them. */
+  /**
+   * Files of your own by the names under which the query reads them. Rows with `available_at` are known from then on; a
+   * date counts from the end of its day.
+   */
   readonly own?: Readonly<Record<string, string>> | undefined
 }
 
@@ -763,7 +766,7 @@ export async function stress(folder: string, query: string | URL, options: Stres
  *
  * @param work Function that takes a lake and returns rows with `ts`: an Arrow table or objects.
  * @param folder Folder of the lake.
- * @param options Columns, cuts and your own data; see `FunctionOptions`.
+ * @param options Columns, cuts, variables and your own data; see `FunctionOptions`.
  * @returns The verdict, with the rows that used the future.
  * @example
  * ```ts
@@ -778,6 +781,7 @@ export async function lookahead(
   options: FunctionOptions & CallOptions = {},
 ): Promise<LookaheadProof> {
   const path = resolve(folder)
+  const set = withoutAsOf(readVariables(options.set ?? {}))
   return await proveAnswering(path, work.toString(), options, async (session, world) => {
     const notes: string[] = []
     const onNotes = (some: readonly Note[]): void => void notes.push(...noteTexts(some, 'typescript'))
@@ -785,7 +789,7 @@ export async function lookahead(
     const onAsked = (sql: string): void => void queries.push(sql)
     // What only another world lacks says nothing of the lake.
     const isSilent = world !== wholeLake
-    const lake = lakeOn({ path, options: {}, engine: session, notes: [], waiting: [], onNotes, onAsked, isSilent })
+    const lake = lakeOn({ path, options: { set }, engine: session, notes: [], waiting: [], onNotes, onAsked, isSilent })
     const universe: Lake['universe'] = async (at, call) => lake.universe(clipMoment(at, world), call)
     const ended = <T extends { readonly decisions?: unknown }>(question: T): T =>
       Array.isArray(question.decisions) ? { ...question, decisions: decisionsIn(question.decisions, world) } : question

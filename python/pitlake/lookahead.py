@@ -21,7 +21,7 @@ from .fence import refuse_files
 from .frames import write_frame
 from .lake import Lake, Seat, open as open_lake, read_variables
 from .program import command
-from .text import column_named, literal_path, quote, quote_name, utc_sql
+from .text import quote, utc_sql
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,10 @@ class _World(Seat):
     """Lake in a world: its views are in a throw-away database over the same files."""
 
     def __init__(self, folder: Path, database: Path, variables: Mapping[str, object], noted: list[str],
-                 asked: list[str], given: Mapping[str, str], whole: bool) -> None:
+                 asked: list[str], whole: bool) -> None:
         # What only another world lacks says nothing of the lake.
         self.wants_notes = whole
-        self._world, self._noted, self._asked, self._given = database, noted, asked, given
+        self._world, self._noted, self._asked = database, noted, asked
         super().__init__(folder, variables, {}, False)
 
     def _begin(self, folder: Path, database: Path) -> None:
@@ -111,8 +111,6 @@ class _World(Seat):
         if self._end is not None:
             own.execute(f"""CREATE OR REPLACE TEMP MACRO calendar(since, until, step := '1 day') AS TABLE
                 SELECT own.ts FROM lake.main.calendar(since, until, step := step) AS own WHERE own.ts <= {self._end} ORDER BY own.ts""").fetchall()
-        for name, file in self._given.items():
-            self._bring(own, name, file)
         return own
 
     @property
@@ -124,18 +122,6 @@ class _World(Seat):
     def until_end(self, decisions: str) -> str:
         """Builds the SQL of the decisions in this world: how many come after its end reveals the future, too."""
         return decisions if self._end is None else f"SELECT * FROM ({decisions}) WHERE coalesce(ts <= {self._end}, true)"
-
-    def _bring(self, own: duckdb.DuckDBPyConnection, name: str, file: str) -> None:
-        """Makes a view of the known rows of a file in this world; without a clock those until its decisions end."""
-        source = quote(literal_path(file) if Path(file).is_file() else file)
-        columns = [column for column, *_ in own.execute(f"DESCRIBE FROM {source}").fetchall()]
-        clock, end = column_named("available_at", columns), self.variables.get("as_of")
-        known = ""
-        if clock is not None and end is not None:
-            known = f" WHERE {utc_sql('available_at')} <= {utc_sql(quote(str(end)))}"
-        elif clock is None and self._end is not None and column_named("ts", columns) is not None:
-            known = f" WHERE coalesce({utc_sql('ts')} <= {self._end}, true)"
-        own.execute(f"CREATE OR REPLACE TEMP VIEW {quote_name(name)} AS FROM {source}{known}").fetchall()
 
 
 def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts: str = "ts", labels: Sequence[str] = (),
@@ -156,7 +142,7 @@ def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts
         tolerance: Relative difference of numbers that counts as equal.
         shift: Time from the timestamp of a row to its decision, for the result of a backtest.
         own: Your own data, frames or files, by the names under which the function reads them. Rows with `available_at` are
-            known from then on, all other rows always.
+            known from then on, all other rows always. A date in `available_at` counts from the end of its day.
         set: Further session variables by name, without `as_of`: the test itself sets it.
 
     Returns:
@@ -183,7 +169,7 @@ def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts
         # Without as_of, which the test sets itself.
         stand = {key: value for key, value in read_variables(set or {}).items() if key != "as_of"}
         return _proved(work, line, lambda asked: _answered(
-            read_rows, folder, {**asked, "variables": {**stand, **asked["variables"]}}, given))
+            read_rows, folder, {**asked, "variables": {**stand, **asked["variables"]}}))
 
 
 def _file_of(name: str, given: Any, file: Path) -> str:
@@ -237,10 +223,10 @@ def _notes_of(work: Callable[..., Any]) -> list[str]:
     return [f"it names the lake {name}, which is not cut: ask the lake that it is given" for name in names]
 
 
-def _answered(work: Callable[[Lake], Any], folder: Path, asked: Mapping[str, Any], given: Mapping[str, str]) -> Mapping[str, Any]:
+def _answered(work: Callable[[Lake], Any], folder: Path, asked: Mapping[str, Any]) -> Mapping[str, Any]:
     noted: list[str] = []
     texts: list[str] = []
-    world = Lake(lambda: _World(folder, Path(asked["database"]), asked["variables"], noted, texts, given, asked["whole"]))
+    world = Lake(lambda: _World(folder, Path(asked["database"]), asked["variables"], noted, texts, asked["whole"]))
     with world as lake, warnings.catch_warnings():
         # What there is to note of the whole lake stands in the verdict.
         warnings.simplefilter("ignore", LakeWarning)

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import { isThere, makeSpill, realPath, removeSpill, textOf } from '../lake/store/files.ts'
 import { withCleanup } from '../base/cleanup.ts'
 import { type LakeError, usage } from '../base/errors.ts'
-import { Engine, quote, quoteList, literalPath, plainPath } from '../lake/store/engine.ts'
+import { Engine, quote, quoteList, quoteName, literalPath, plainPath } from '../lake/store/engine.ts'
 import { engineMemory } from '../lake/store/memory.ts'
 import { inLake, places } from '../lake/store/layout.ts'
 import { readObjects } from './views/template.ts'
@@ -395,7 +395,7 @@ async function setVariable(engine: Engine, name: string, value: VariableValue): 
   if (name === 'as_of' || name === 'observed_as_of') {
     return setMoment(engine, name, value === null ? undefined : String(value))
   }
-  await engine.run(`SET VARIABLE ${name} = ${literal(value)}`)
+  await engine.run(`SET VARIABLE ${quoteName(name)} = ${literal(value)}`)
 }
 
 /**

@@ -145,6 +145,15 @@ def spelled_then(lake):
     return lake.sql("SELECT d.ts AS TS, s.score AS v FROM decided AS d ASOF LEFT JOIN spelt AS s ON s.Available_At <= d.ts").df()
 
 
+def dated(lake):
+    """The score of the day itself, which is known at the end of the day: its frame has the date alone."""
+    return lake.sql("SELECT d.ts, s.score AS v FROM decided AS d ASOF LEFT JOIN dates AS s ON s.day <= CAST(d.ts AS DATE)").df()
+
+
+def dated_then(lake):
+    return lake.sql("SELECT d.ts, s.score AS v FROM decided AS d ASOF LEFT JOIN dates AS s ON s.available_at <= d.ts").df()
+
+
 def fraction(lake):
     """Its place among all rows, which tells how many come later."""
     frame = known(lake)
@@ -195,16 +204,17 @@ def text(lake):
 
 
 works = [normalised, centred, filled, shifted, scaled, resampled, interpolated, daily, of_later, honest, wondering, trailing, expanding,
-         of_then, raising, broken, drawn, reading, signalled, hurried, spelled, spelled_then, fraction, hour_size, hour_place, own_fraction, given_fraction, own_instants, nothing, text]
+         of_then, raising, broken, drawn, reading, signalled, hurried, spelled, spelled_then, dated, dated_then, fraction, hour_size, hour_place, own_fraction, given_fraction, own_instants, nothing, text]
 instants = pd.date_range("2024-03-01", periods=20, freq="D", tz="UTC")
 scores = pd.DataFrame({"available_at": instants + pd.Timedelta(hours=9), "score": [float(n) for n in range(20)]})
 spelt = pd.DataFrame({"Available_At": instants + pd.Timedelta(hours=6), "day": instants.date, "score": [float(n * 37 % 11) for n in range(20)]})
-given = {"scores": scores, "spelt": spelt, "decided": Path(folder).parent / "decided.csv"}
+dates = pd.DataFrame({"available_at": instants.date, "day": instants.date, "score": [float(n * 37 % 11) for n in range(20)]})
+given = {"scores": scores, "spelt": spelt, "dates": dates, "decided": Path(folder).parent / "decided.csv"}
 given["decided"].write_text("ts\n" + "\n".join(f"{one:%Y-%m-%dT07:00:00Z}" for one in instants), encoding="utf8")
 only = sys.argv[2:]
 for work in [work for work in works if not only or work.__name__ in only]:
     try:
-        own = given if work in (signalled, hurried, spelled, spelled_then, given_fraction) else None
+        own = given if work in (signalled, hurried, spelled, spelled_then, dated, dated_then, given_fraction) else None
         told = pitlake.lookahead(work, folder, cutoffs=8, tolerance=1e-9, own=own)
         said = {"verdict": told.verdict, "reason": told.reason, "depends_on": told.depends_on, "clean": bool(told), "words": str(told),
                 "notes": told.notes}

@@ -34,6 +34,8 @@ const verdicts: Readonly<Record<string, readonly [verdict: string, reason: RegEx
   hurried: ['leak', /./],
   spelled: ['leak', /./],
   spelled_then: ['clean', /^null$/],
+  dated: ['leak', /./],
+  dated_then: ['clean', /^null$/],
   fraction: ['leak', /calendar ends earlier/],
   hour_size: ['leak', /calendar ends earlier/],
   hour_place: ['clean', /^null$/],

@@ -4,6 +4,7 @@ import type { SessionVariables } from '../../query/lake.ts'
 import type { Options } from '../../query/options.ts'
 import { readOptions } from '../../query/read-options.ts'
 import type { LookaheadProof } from '../../trust/lookahead/lookahead.ts'
+import { withoutAsOf } from '../../trust/lookahead/world.ts'
 import type { Preregistration } from '../../trust/heads/preregister.ts'
 import { type DatedTable, dateFile } from '../../trust/dating/dating.ts'
 import { datingOptions, type WhenOptions } from '../../trust/dating/options.ts'
@@ -113,7 +114,7 @@ export async function lookaheadFor(caller: LibraryCaller, trial: LibraryTrial): 
   const named = Object.entries(files).map(([name, file]) => [name, resolve(file)] as const)
   const strange = named.find(([name]) => !/^[a-z]\w*$/i.test(name))
   if (strange !== undefined) throw usage('own', { expected: 'letters, digits and _ as a name', got: strange[0] })
-  const set = Object.fromEntries(Object.entries(variables).filter(([name]) => name.toLowerCase() !== 'as_of'))
+  const set = withoutAsOf(variables)
   const typed = callOf(caller)
   return await answeredFor('lookahead', typed, async (call) => {
     await openWithViews(typed)

@@ -9,8 +9,8 @@ import { formatCount, several } from '../../base/figures.ts'
 import { jsonOf, jsonText } from '../../base/json.ts'
 import { assumptionText } from '../../trust/lookahead/assumptions.ts'
 import { type PreparedQuery, prepareScript } from '../../trust/lookahead/script.ts'
-import { bringUserFiles, type OwnFile, refuseTakenNames } from '../../trust/lookahead/own-files.ts'
-import { changedPoints, openWorlds, wholeLake } from '../../trust/lookahead/world.ts'
+import { bringUserFiles, type OwnFile, refuseTakenNames, storeUserTable } from '../../trust/lookahead/own-files.ts'
+import { changedPoints, openWorlds, wholeLake, withoutAsOf } from '../../trust/lookahead/world.ts'
 import { kinds } from '../../base/option-kinds.ts'
 import { withoutLaterPoints, proveFunction, Raised } from '../../trust/lookahead/function.ts'
 import { type LookaheadProof, proveNoLookahead } from '../../trust/lookahead/lookahead.ts'
@@ -43,7 +43,8 @@ const lookaheadOptions = {
   '--own NAME=FILE': {
     kind: kinds.pair('a name and its file, such as signal=signal.csv', /^[a-z]\w*$/i),
     about:
-      'file of yours that the query names: rows with available_at are known from then on, rows with ts are decisions',
+      'file of yours that the query names: rows with available_at are known from then on (a date: from the end of its ' +
+      'day), rows with ts are decisions',
     repeatable: true,
   },
   ...setOption,
@@ -194,6 +195,8 @@ function folderName({ file, name }: ResearchItem): string {
 interface PreparedTrial extends Disposable {
   readonly session: Engine
   readonly query: PreparedQuery
+  /** Notes on the times in the user's files. */
+  readonly notes: readonly string[]
   /** The script for which the session has its views; undefined if it has all. */
   readonly script: string | undefined
 }
@@ -214,9 +217,9 @@ async function prepareTrial(text: string, { set, files, script }: TrialSession, 
       session,
       files.map(([name]) => name),
     )
-    await bringUserFiles(session, files)
+    const notes = await bringUserFiles(session, files)
     const query = await prepareScript(session, text, run)
-    return { session, query, script, [Symbol.dispose]: () => session.close() }
+    return { session, query, notes, script, [Symbol.dispose]: () => session.close() }
   })
 }
 
@@ -240,7 +243,8 @@ export async function proveQuery(
     return session
   }
   const planned = preparation.length > 0 ? { planned: single } : {}
-  return await proveNoLookahead(open, { ...trial, ...planned, sql, preparation }, run)
+  const proof = await proveNoLookahead(open, { ...trial, ...planned, sql, preparation }, run)
+  return { ...proof, notes: [...prepared.notes, ...proof.notes] }
 }
 
 /**
@@ -258,7 +262,7 @@ export async function proveStamped(
   cutoffs: number,
   within: Pick<Deps, 'signal' | 'sleep'>,
 ): Promise<LookaheadProof> {
-  const set = Object.fromEntries(Object.entries(variables).filter(([name]) => name.toLowerCase() !== 'as_of'))
+  const set = withoutAsOf(variables)
   const trial = { ts: 'ts', labels: [], cutoffs, tolerance: 0 }
   return await proveQuery({ text: query, set }, trial, { folder, ...within })
 }
@@ -283,11 +287,6 @@ async function givenQuery(call: Typed<typeof setOption>, file: string): Promise<
     ? await (await import('../../trust/results/stamp.ts')).noteOf(stampedPath(call, file))
     : { query: readGiven(call, file, 'a file with a query'), variables: {} }
   return { text: query, set: withoutAsOf({ ...variables, ...variablesOf(call) }) }
-}
-
-/** Removes from session variables the one that a proof sets itself. */
-function withoutAsOf(variables: SessionVariables): SessionVariables {
-  return Object.fromEntries(Object.entries(variables).filter(([name]) => name.toLowerCase() !== 'as_of'))
 }
 
 /** Number of reasons that are shown without --explain. */
@@ -357,7 +356,7 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : js
 /*
  * A function of another language, tried by its own program: a line of JSON each way. That one begins with `{"text"}`,
  * which names the metrics that the function reads. Then, as often as is wanted, `{"database", "variables", "rows"}`: it
- * opens this throw-away `lake.duckdb`, sets these session variables to these texts, runs the function, writes its rows
+ * opens this throw-away `lake.duckdb`, which also has the user's files as views, sets these session variables to these texts, runs the function, writes its rows
  * to that Parquet file and says `{"done": true}`, with the texts that it `asked` and the `notes` of the answers, or
  * `{"raised": "why"}`. At the end stands what came of it.
  */
@@ -390,19 +389,21 @@ async function proveProgram(
   }
   await using scratch = await temporaryFolder()
   const database = join(scratch.path, 'lake.duckdb')
-  const altered = await openAltered(folder, changedPoints, { into: database, threads: 1 })
-  altered.close()
   using engine = await openWorlds(folder)
-  // Their program reads them; here it is when they arrive that counts.
   await refuseTakenNames(
     engine,
     files.map(([name]) => name),
   )
-  await bringUserFiles(engine, files)
+  const ownNotes = await bringUserFiles(engine, files)
+  const altered = await openAltered(folder, changedPoints, { into: database, threads: 1 })
+  await closing(altered, async () => {
+    for (const [name] of files) await storeUserTable(engine, altered, name)
+  })
+  altered.close()
   const { text } = await receive(opening)
   let runs = 0
   try {
-    return await proveFunction(engine, text, input, async (table, world) => {
+    const proof = await proveFunction(engine, text, input, async (table, world) => {
       const rows = join(scratch.path, `${runs++}.parquet`)
       const whole = world === wholeLake
       stdout(`${JSON.stringify({ database, variables: withoutLaterPoints(world), rows, whole })}\n`)
@@ -412,6 +413,7 @@ async function proveProgram(
       await realDisk.remove(rows)
       return { notes: answer.notes, asked: answer.asked }
     })
+    return { ...proof, notes: [...ownNotes, ...proof.notes] }
   } finally {
     await lines.return?.()
     // The process that waits for the end of this program has the other end of it.

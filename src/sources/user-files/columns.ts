@@ -38,6 +38,8 @@ const perSecond = { s: 1n, ms: 1000n, us: 1_000_000n, ns: 1_000_000_000n } as co
 type Clock = Pick<SourceMapping, 'zone' | 'unit' | 'ambiguous' | 'timestamp'> & {
   /** Whether a bare date names a day of the calendar, in any zone. */
   readonly label?: boolean
+  /** Whether numbers are refused, because no unit of them can be named. */
+  readonly noNumbers?: boolean
 }
 
 const integers = /^(?:U?(?:TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT))$/
@@ -51,7 +53,7 @@ export const rawOf = ({ column, json }: Source): Sql =>
   json ? `json_extract(json, ${quote(`$.${JSON.stringify(column)}`)})` : quoteName(column)
 
 /** SQL of a column as text; null if the files have no texts in it. */
-const textOf = (source: Source): Sql | null =>
+export const textOf = (source: Source): Sql | null =>
   source.json ? `(${rawOf(source)} ->> '$')` : source.type === 'VARCHAR' ? rawOf(source) : null
 
 const dayPattern = '[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}'
@@ -74,7 +76,7 @@ const spellings = {
 } as const
 
 /** SQL condition that a text is spelled like this, with or without blanks around it. */
-const isSpelled = (text: Sql, kind: keyof typeof spellings): Sql =>
+export const isSpelled = (text: Sql, kind: keyof typeof spellings): Sql =>
   `regexp_full_match(${text}, ${quote(` *(${spellings[kind]}) *`)})`
 
 /** SQL that uses a value several times and computes it once; DuckDB computes a repeated expression in a CASE again. */
@@ -91,14 +93,17 @@ export function spellingSql(source: Source): Sql | null {
   return text && `CASE WHEN ${isZoned} THEN 1 WHEN regexp_matches(${text}, '[0-9][-/]') THEN 0 ELSE 2 END`
 }
 
-/** SQL condition that a value is a date as text, which names a whole day. */
+/** SQL condition that a value is a bare date, which names a whole day. */
 export function isBareDateSql(source: Source): Sql {
   const text = textOf(source)
-  return text === null ? 'false' : isSpelled(text, 'date')
+  return text === null ? `${source.type === 'DATE'}` : isSpelled(text, 'date')
 }
 
-/** Purpose of a timestamp: it names the interval of a row, or the time from which the row was known. */
-export type InstantRole = 'interval' | 'knowledge'
+/**
+ * Purpose of a timestamp: it names the interval of a row, the time from which the row was known, or the time of a
+ * decision. A bare date is a decision at the beginning of its day, when nothing of that day is known.
+ */
+export type InstantRole = 'interval' | 'knowledge' | 'decision'
 
 /** SQL of a timestamp in microseconds, NULL if it is invalid. */
 function instantOf(source: Source, clock: Clock, role: InstantRole): Sql {
@@ -173,16 +178,25 @@ function countedSql(x: Sql, unit: keyof typeof perSecond, role: InstantRole): Sq
   return `CASE WHEN ${inYears} THEN CASE WHEN ${isTime} THEN TRY_CAST(${us} AS BIGINT) END END`
 }
 
+/** Columns of the readings of timestamps. */
+const instantNames: Readonly<Record<InstantRole, string>> = {
+  interval: 'mark',
+  knowledge: 'computed',
+  decision: 'decided',
+}
+
 /**
  * Builds the reading of a timestamp: the column `mark` in whole seconds for an interval, `computed` in microseconds for a
- * time of knowledge. A bare date names a whole day. As the start of an interval it counts from the beginning of the day,
- * otherwise from its end, so that the close of a day is not known before the day begins.
+ * time of knowledge, `decided` for a decision. A bare date names a whole day. As a time of knowledge or the end of an
+ * interval it counts from the end of the day, otherwise from its beginning, so that the close of a day is not known
+ * before the day begins.
  */
 export function readInstant(role: InstantRole, flag: string, source: Source, clock: Clock): ColumnReading {
   const isMark = role === 'interval'
   const us = instantOf(source, clock, role)
-  const isCounted = (integers.test(source.type) || numbers.test(source.type)) && clock.unit === undefined
-  const { zone = 'UTC', ambiguous } = clock
+  const { zone = 'UTC', ambiguous, noNumbers = false } = clock
+  const isNumber = integers.test(source.type) || numbers.test(source.type)
+  const isCounted = isNumber && clock.unit === undefined && !noNumbers
   const once = ambiguous === undefined ? 'exactly once (else --ambiguous earlier or later)' : 'at all'
   const local =
     zone === 'UTC' ? '' : `, of the years ${years.first} to ${years.last}, which the clocks of ${zone} show ${once}`
@@ -193,13 +207,15 @@ export function readInstant(role: InstantRole, flag: string, source: Source, clo
   const used = (at: Sql): Sql =>
     isMark ? `${inYears(at)} AND ${at} % 1000000 = 0 THEN ${at} // 1000000` : `${inYears(at)} THEN ${at}`
   const sql = computeOnce(us, 'micros', (at) => `CASE WHEN ${used(at)} END`)
+  const raw = rawOf(source)
   return {
-    name: isMark ? 'mark' : 'computed',
+    name: instantNames[role],
     flag,
-    raw: rawOf(source),
+    raw,
     sql,
-    bad: `(${sql}) IS NULL`,
-    isNeeded: true,
+    // A decision without a time is answered with NULL.
+    bad: role === 'decision' ? `(${textOf(source) ?? raw}) IS NOT NULL AND (${sql}) IS NULL` : `(${sql}) IS NULL`,
+    ...(role !== 'decision' && { isNeeded: true }),
     wanted: quote(isCounted ? 'the unit of its numbers: --unit s, ms, us or ns' : such),
   }
 }

@@ -41,6 +41,8 @@ export interface OwnFiles {
   readonly files: readonly Standing[]
   /** Reads these columns into the relation, if it is empty before. */
   readonly load?: (names: readonly string[]) => Promise<void>
+  /** The subject of errors about rows without a file; default: the SELECT. */
+  readonly subject?: string
   /** SQL of the number of a row, if rows of the relation are not rows of the files. */
   readonly row?: string
 }
@@ -92,6 +94,11 @@ async function countStatements(engine: Engine, text: string): Promise<number> {
  * their heads.
  */
 export async function givenBy(engine: Engine, names: readonly string[], reach: Reach, mapping: SourceMapping) {
+  return unfolded(await openFiles(engine, names, reach), mapping)
+}
+
+/** Finds the files that names, globs and folders mean, and how they are read; nothing is read but their heads. */
+export async function openFiles(engine: Engine, names: readonly string[], reach: Reach): Promise<OwnFiles> {
   const [first = ''] = names
   const isSelect = isQuery(first)
   if (isSelect && names.length > 1) throw usage('import', { expected: 'one SELECT, or files', got: 'both' })
@@ -109,7 +116,7 @@ export async function givenBy(engine: Engine, names: readonly string[], reach: R
         : format === 'arrow'
           ? await (await import('./arrow-files.ts')).readArrowFiles(engine, paths, fileColumn)
           : await describeRelation(engine, format, query ?? (await relationOf(engine, format, paths)))
-    return unfolded({ format, ...read, files }, mapping)
+    return { format, ...read, files }
   } catch (error) {
     throw error instanceof LakeError ? error : unreadableFile(files[0]?.path ?? selectName, error)
   }
@@ -213,10 +220,10 @@ async function relationOf(engine: Engine, format: Format, paths: readonly string
   return csv(`, delim = ${quote(split)}, quote = '"', auto_detect = false, columns = {${typed.join(', ')}}`)
 }
 
-/** Lists the keys of the first objects. */
-async function keysOf(engine: Engine, relation: string): Promise<FileColumn[]> {
+/** Lists the keys of the objects, by default of the first ones. */
+export async function keysOf(engine: Engine, relation: string, limit = 'LIMIT 1000'): Promise<FileColumn[]> {
   const rows = await engine.rows<{ name: string }>(
-    `SELECT DISTINCT unnest(json_keys(json)) AS name FROM (FROM ${relation} LIMIT 1000) WHERE json_type(json) ` +
+    `SELECT DISTINCT unnest(json_keys(json)) AS name FROM (FROM ${relation} ${limit}) WHERE json_type(json) ` +
       `= 'OBJECT'`,
   )
   return rows.map(({ name }) => ({ name, type: 'JSON' })).toSorted((a, b) => (a.name < b.name ? -1 : 1))

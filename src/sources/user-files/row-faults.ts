@@ -3,7 +3,7 @@ import type { Sql } from '../../base/intervals-sql.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
 import { statementsIn } from '../../lake/store/sql.ts'
 import { rowsAsNumbers } from '../points/sql.ts'
-import { fileColumn, type OwnFiles } from './files.ts'
+import { fileColumn, type OwnFiles, selectName } from './files.ts'
 import type { RowPlan } from './row-plan.ts'
 
 const statement = statementsIn(new URL('sql/', import.meta.url))
@@ -25,7 +25,7 @@ export interface RowDefect {
 
 /** A row of the files with a defect. */
 interface FoundFault {
-  /** The file of the row; '' for a SELECT. */
+  /** The file of the row, or what errors call rows without one. */
   readonly file: string
   /** Number of the row in its file, from 1. */
   readonly n: number
@@ -53,7 +53,7 @@ export async function refuseRow(engine: Engine, source: RowSource, defect: RowDe
   const { flag, wanted, wantedSql = quote(wanted), bad } = defect
   const raw = source.readings.find((reading) => reading.flag === flag)?.raw ?? 'NULL'
   const fault = await faultOf(engine, source, [branchSql(source, { flag, bad, raw, wantedSql })], nth)
-  throw fault ?? usage(source.given.files[0]?.path ?? 'the SELECT', { expected: wanted, got: 'something else' })
+  throw fault ?? usage(source.given.files[0]?.path ?? selectName, { expected: wanted, got: 'something else' })
 }
 
 /** SQL branch of a CASE that describes a row with a defect. */
@@ -79,7 +79,7 @@ async function faultOf(
 ): Promise<LakeError | undefined> {
   const read = readings.flatMap(({ name, sql }) => (name === null ? [] : [`${sql} AS _read_${name}`]))
   const sql = statement('unusable_row', {
-    file: given.files.length === 0 ? "''" : fileColumn,
+    file: given.files.length === 0 ? quote(given.subject ?? selectName) : fileColumn,
     branches: branches.join('\n    '),
     source: `(SELECT *, ${read.join(', ')} FROM ${given.relation})`,
     nth,
@@ -88,7 +88,7 @@ async function faultOf(
   const [fault] = await rowsAsNumbers<FoundFault>(engine, sql).catch(() => [])
   if (fault === undefined) return undefined
   const { file, n, flag, wanted, raw } = fault
-  return usage(`${file === '' ? 'the SELECT' : file}: row ${n}: ${flag}`, {
+  return usage(`${file}: row ${n}: ${flag}`, {
     expected: wanted,
     got: raw === null ? 'nothing' : JSON.stringify(raw.slice(0, 60)),
     next: 'nothing of it was taken',

@@ -2,14 +2,27 @@ import type { Table } from 'apache-arrow'
 import { LakeError } from '../../base/errors.ts'
 import { jsonText } from '../../base/json.ts'
 import { formatMicros, microsOf, parseMicros } from '../../base/time.ts'
-import { type Engine, isSameName, quoteName } from '../../lake/store/engine.ts'
+import { Engine, isSameName, quoteName } from '../../lake/store/engine.ts'
+import { columnsOf } from '../../lake/store/parquet.ts'
+import { setVariables, type VariableValue } from '../../query/lake.ts'
 import type { Moment } from '../../query/options.ts'
+import { readVariables, refuseStrange } from '../../query/read-options.ts'
+import { carry } from '../../query/row-comparison.ts'
 import type { LookaheadProof } from './lookahead.ts'
 import { endCalendar } from './calendar.ts'
-import { bringUserFiles, cutUserRows, ownTable, refuseTakenNames } from './own-files.ts'
+import { bringUserFiles, bringUserTable, cutUserRows, ownTable, refuseTakenNames } from './own-files.ts'
 import type { TrialInput } from './runs.ts'
 import { tryFutures, undecidedOutcome } from './trial.ts'
-import { changedWorld, enterWorld, openWorlds, type Subject, type World, type WorldReader, wholeLake } from './world.ts'
+import {
+  changedWorld,
+  enterWorld,
+  openWorlds,
+  type Subject,
+  type World,
+  type WorldReader,
+  withoutAsOf,
+  wholeLake,
+} from './world.ts'
 
 /** Error that a function raised instead of giving rows. */
 export class Raised extends Error {
@@ -102,9 +115,11 @@ export async function proveFunction(
 export interface FunctionOptions extends Partial<TrialInput> {
   /**
    * Your own data, rows or files, by the names under which queries read them. Rows with `available_at` are known from
-   * then on.
+   * then on; a date counts from the end of its day.
    */
   readonly own?: Readonly<Record<string, string | GivenRows>> | undefined
+  /** Session variables by name, without `as_of`: the test itself sets it. */
+  readonly set?: Readonly<Record<string, VariableValue>> | undefined
   /** Cancels the call, which then fails with a LakeError of kind `stopped`. */
   readonly signal?: AbortSignal | undefined
 }
@@ -113,32 +128,42 @@ export interface FunctionOptions extends Partial<TrialInput> {
 export async function proveAnswering(
   folder: string,
   text: string,
-  { signal, ts = 'ts', labels = [], cutoffs = 50, tolerance = 0, onCutoff, own = {} }: FunctionOptions,
+  { signal, ts = 'ts', labels = [], cutoffs = 50, tolerance = 0, onCutoff, own = {}, set = {} }: FunctionOptions,
   ask: (session: Engine, world: World) => Promise<FunctionQuestions & { readonly rows: GivenRows }>,
 ): Promise<LookaheadProof> {
-  using engine = await openWorlds(folder)
-  const bring = async (session: Engine): Promise<void> => {
-    for (const [name, rows] of Object.entries(own)) await bringGiven(session, name, rows)
-  }
-  await refuseTakenNames(engine, Object.keys(own))
-  await bring(engine)
+  const variables = withoutAsOf(readVariables(set))
+  refuseStrange(Object.keys(variables), false)
+  using engine = await openWorlds(folder, { set: variables })
+  const names = Object.keys(own)
+  await refuseTakenNames(engine, names)
+  const ownNotes: string[] = []
+  for (const [name, rows] of Object.entries(own)) ownNotes.push(...(await bringGiven(engine, name, rows)))
   const input = { ts, labels, cutoffs, tolerance, ...(onCutoff && { onCutoff }) }
-  return await proveFunction(engine, text, input, async (table, world) => {
+  const proof = await proveFunction(engine, text, input, async (table, world) => {
     if (signal?.aborted === true) throw new LakeError('stopped', { subject: 'the look-ahead was cancelled' })
     using session = await engine.session()
+    await setVariables(session, { set: variables })
     await enterWorld(session, withoutLaterPoints(world))
     await endCalendar(session)
-    await bring(session)
+    for (const name of names) {
+      await carry(engine, `FROM ${quoteName(ownTable(name))}`, session, ownTable(name))
+      await cutUserRows(session, name)
+    }
     const { rows, ...questions } = await callRaising(world, async () => ask(session, world))
     await bringRows(engine, table, rows, ts)
     return questions
   })
+  return { ...proof, notes: [...ownNotes, ...proof.notes] }
 }
 
-async function bringGiven(session: Engine, name: string, rows: string | GivenRows): Promise<void> {
+/** Lets a session read user data by a name; returns the notes on their times. */
+async function bringGiven(session: Engine, name: string, rows: string | GivenRows): Promise<readonly string[]> {
   if (typeof rows === 'string') return await bringUserFiles(session, [[name, rows]])
-  await bringRows(session, ownTable(name), rows, 'ts')
-  await cutUserRows(session, name)
+  using reader = await Engine.open(':memory:', { threads: 1 })
+  const relation = 'given_rows'
+  await bringRows(reader, relation, rows)
+  const columns = await columnsOf(reader, relation)
+  return await bringUserTable(reader, { format: 'table', relation, columns, files: [], subject: name }, session, name)
 }
 
 /** Clips an instant that a function queries to the end of its world. */
@@ -165,21 +190,31 @@ export type GivenRows = Table | readonly Given[]
 
 /**
  * Puts rows into a temporary table: numbers are DOUBLE, bigints HUGEINT, Dates, Arrow's timestamps and the texts of
- * `ts` instants; lists and objects are compared as JSON.
+ * `ts` instants, Arrow's dates DATE; lists and objects are compared as JSON.
  */
-async function bringRows(session: Engine, table: string, givenRows: GivenRows, ts: string): Promise<void> {
+async function bringRows(session: Engine, table: string, givenRows: GivenRows, ts?: string): Promise<void> {
   const fields = 'schema' in givenRows ? givenRows.schema.fields : undefined
   const rows = 'schema' in givenRows ? recordsOf(givenRows) : givenRows
   const names = fields?.map(({ name }) => name) ?? [...new Set(rows.flatMap((row) => Object.keys(row)))]
   // Columns whose numbers are milliseconds since 1970, with a fraction of microseconds.
-  const instants = new Set(fields?.filter(({ type }) => String(type).startsWith('Timestamp')).map(({ name }) => name))
+  const fieldsOf = (word: string): ReadonlySet<string> =>
+    new Set(fields?.filter(({ type }) => String(type).startsWith(word)).map(({ name }) => name))
+  const instants = fieldsOf('Timestamp')
+  const dates = fieldsOf('Date')
   const columns = names.map((name) => {
     const kinds = new Set(rows.map((row) => kindOf(row[name])).filter((kind) => kind !== 'null'))
     const [kind = 'string'] = kinds
-    if (instants.has(name) || (isSameName(name, ts) && kind === 'string')) return { name, type: 'TIMESTAMPTZ' }
+    if (dates.has(name)) return { name, type: 'DATE' }
+    if (instants.has(name) || (ts !== undefined && isSameName(name, ts) && kind === 'string'))
+      return { name, type: 'TIMESTAMPTZ' }
     return { name, type: kinds.size === 1 ? (types[kind] ?? 'VARCHAR') : 'VARCHAR' }
   })
-  const cells = rows.map((row) => names.map((name) => cellOf(row[name], instants.has(name))))
+  const cells = rows.map((row) =>
+    names.map((name) => {
+      const cell = cellOf(row[name], instants.has(name) || dates.has(name))
+      return dates.has(name) ? (cell?.slice(0, 10) ?? null) : cell
+    }),
+  )
   const typedCells = columns.map(({ name, type }, n) => `CAST(cells[${n + 1}] AS ${type}) AS ${quoteName(name)}`)
   await session.run(
     `CREATE OR REPLACE TEMP TABLE ${quoteName(table)} AS SELECT ${typedCells.length === 0 ? '1 AS nothing' : typedCells.join(', ')}

@@ -1,11 +1,12 @@
 import { usage } from '../../base/errors.ts'
 import { carry } from '../../query/row-comparison.ts'
-import { statOf } from '../../lake/store/disk.ts'
-import { Engine, isSameName, literalPath, lowerName, quote, quoteName } from '../../lake/store/engine.ts'
+import { Engine, isSameName, lowerName, quote, quoteName } from '../../lake/store/engine.ts'
 import { type Columns, columnsOf } from '../../lake/store/parquet.ts'
+import { openFiles, type OwnFiles } from '../../sources/user-files/files.ts'
+import { readUserTable } from '../../sources/user-files/user-table.ts'
 import { decidedSql } from './world.ts'
 import { clockWords } from '../../query/views/compile.ts'
-import { instantSql, utcSql } from '../../query/views/template.ts'
+import { instantSql } from '../../query/views/template.ts'
 
 /** Column of user data with the instant from which on a row was known, in any case of letters. */
 const clock = 'available_at'
@@ -13,19 +14,46 @@ const clock = 'available_at'
 /** A file of the user's that a query names, by that name. */
 export type OwnFile = readonly [name: string, file: string]
 
+/** Columns of user data with times that a proof itself reads. */
+const clockRoles = { [clock]: 'knowledge', ts: 'decision' } as const
+
 /**
- * Lets a session of proofs read user files. Data with a clock are cut by it as points are; data without one are given:
- * decisions and labels, which exist in every world; decisions end where a world ends its calendars. Their names were
- * found free (`refuseTakenNames`).
+ * Lets a session of proofs read user files, and returns the notes on their times. Data with a clock are cut by it as
+ * points are; data without one are given: decisions and labels, which exist in every world; decisions end where a world
+ * ends its calendars. Their names were found free (`refuseTakenNames`).
  */
-export async function bringUserFiles(session: Engine, files: readonly OwnFile[]): Promise<void> {
+export async function bringUserFiles(session: Engine, files: readonly OwnFile[]): Promise<string[]> {
+  const notes: string[] = []
   for (const [name, file] of files) {
     using reader = await Engine.open(':memory:', { threads: 1 })
-    // A file that exists is no pattern, whatever signs its name has.
-    const path = (await statOf(file))?.isFile() === true ? literalPath(file) : file
-    await carry(reader, `FROM ${quote(path)}`, session, ownTable(name))
-    await cutUserRows(session, name)
+    const opened = await openFiles(reader, [file], { cwd: '/', maxBytes: Number.POSITIVE_INFINITY })
+    for (const { unreadable } of opened.columns) if (unreadable) throw unreadable
+    notes.push(...(await bringUserTable(reader, opened, session, name)))
   }
+  return notes
+}
+
+/** Lets a session of proofs read user rows that an engine has, by a name; returns the notes on their times. */
+export async function bringUserTable(
+  reader: Engine,
+  rows: OwnFiles,
+  session: Engine,
+  name: string,
+): Promise<readonly string[]> {
+  const { sql, notes } = await readUserTable(reader, rows, clockRoles)
+  await carry(reader, sql, session, ownTable(name))
+  await cutUserRows(session, name)
+  return notes.map((note) => `${name}: ${note}`)
+}
+
+/** Stores user rows that a session of proofs has in a database, so that others find the view of that name in it. */
+export async function storeUserTable(session: Engine, database: Engine, name: string): Promise<void> {
+  const table = quoteName(ownTable(name))
+  const brought = 'brought_rows'
+  await carry(session, `FROM ${table}`, database, brought)
+  await database.run(`CREATE TABLE main.${table} AS FROM ${brought}; DROP TABLE ${brought}`)
+  const columns = await columnsOf(database, `main.${table}`)
+  await database.run(`CREATE VIEW main.${quoteName(name)} AS ${userRowsSql(name, columns)}`)
 }
 
 /** Prefix of the tables with all user rows. */
@@ -71,7 +99,7 @@ export async function cutUserRows(session: Engine, name: string): Promise<void> 
 /** Builds the SQL of the user rows that are known in the world of a session, over the table with all of them. */
 export function userRowsSql(name: string, columns: Columns): string {
   const has = (name: string): boolean => columns.some((column) => isSameName(column.name, name))
-  const at = utcSql(quoteName(clock))
+  const at = quoteName(clock)
   const isCut =
     `getvariable('proof_change') = ${quote(ownChange(name))} AND ` +
     `len(list_filter(CAST(getvariable('proof_changed') AS BIGINT[]), lambda proof_edge: proof_edge < ` +
@@ -79,7 +107,7 @@ export function userRowsSql(name: string, columns: Columns): string {
   const isKnownSql =
     `(${instantSql('as_of')} IS NULL OR ${at} <= ${instantSql('as_of')}) AND ` + (clockWords['proved']?.(at) ?? 'true')
   const decision = decisionColumn(columns)
-  const decided = decision === undefined ? '' : ` WHERE ${decidedSql(utcSql(quoteName(decision)))}`
+  const decided = decision === undefined ? '' : ` WHERE ${decidedSql(quoteName(decision))}`
   const where = has(clock) ? ` WHERE ${isKnownSql} AND NOT coalesce(${isCut}, false)` : decided
   return `FROM ${quoteName(ownTable(name))}${where}`
 }
@@ -122,5 +150,5 @@ export async function datedOwn(session: Engine): Promise<string[]> {
 /** Builds the SQL of the instants at which user rows become known, each behind a UNION; '' if none are dated. */
 export async function ownArrivals(session: Engine): Promise<string> {
   const names = await datedOwn(session)
-  return names.map((name) => ` UNION SELECT ${utcSql(clock)} FROM ${quoteName(ownTable(name))}`).join('')
+  return names.map((name) => ` UNION SELECT ${clock} FROM ${quoteName(ownTable(name))}`).join('')
 }

@@ -1,7 +1,7 @@
 import { ruledSql } from '../../sources/points/files.ts'
 import { type Engine, quote } from '../../lake/store/engine.ts'
 import { openIfAlterable } from '../../query/altered-lake.ts'
-import { openQuery, type QueryOptions } from '../../query/lake.ts'
+import { openQuery, type QueryOptions, type SessionVariables } from '../../query/lake.ts'
 import { dropMade, runPreparation } from './preparation.ts'
 import { Remembered } from '../../query/parse-tree.ts'
 import type { IsNeeded } from '../../query/views/script.ts'
@@ -15,6 +15,11 @@ import { backfillSql, betweenEdges, instantSql, unsetSql } from '../../query/vie
 
 /** Session variables by name, with a text that the views read; the whole lake if there are none. */
 export type World = Readonly<Record<string, string>>
+
+/** Removes from session variables the one that a proof sets itself. */
+export function withoutAsOf(variables: SessionVariables): SessionVariables {
+  return Object.fromEntries(Object.entries(variables).filter(([name]) => name.toLowerCase() !== 'as_of'))
+}
 
 /** The lake as it is. */
 export const wholeLake: World = {}

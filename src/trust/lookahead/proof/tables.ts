@@ -1,6 +1,6 @@
 import { type Node, part, parts, says, word } from './nodes.ts'
 import { type Reading, type Relation, alwaysKnown, neverKnown, textRows } from './relations.ts'
-import { addValue, always, type Bound, isInstant, type Obstacle } from './values.ts'
+import { addValue, always, type Bound, type Obstacle } from './values.ts'
 import { Engine, lowerName, quoteName } from '../../../lake/store/engine.ts'
 import type { Columns } from '../../../lake/store/parquet.ts'
 import { decisionColumn, type OwnRelation } from '../own-files.ts'
@@ -60,21 +60,9 @@ export function labelOf(schema: string, table: string): TableLabel | undefined {
 /** Schema of the shadow catalogue with the tables of user data. */
 const ownSchema = 'own_files'
 
-/**
- * Builds the label of user data: dated by their clock, or decisions dated by `ts`, or given. Undefined if the type of
- * the clock is no instant.
- */
-function labelOfOwn({ columns, clock }: OwnRelation): TableLabel | undefined {
-  const typeOf = (column: string | null | undefined): string | undefined =>
-    columns.find(({ name }) => name === column)?.type
-  const type = typeOf(clock)
-  if (type !== undefined) return isInstant(type) ? { clock } : undefined
-  const decision = decisionColumn(columns)
-  return { clock: decision !== undefined && isInstant(typeOf(decision) ?? '') ? decision : null }
-}
-
-function unreadClock({ name, clock }: OwnRelation): Obstacle {
-  return { what: name, why: `its ${clock ?? 'clock'} is not of the type TIMESTAMP, TIMESTAMPTZ or DATE` }
+/** Builds the label of user data: dated by their clock, or decisions dated by `ts`, or given. */
+function labelOfOwn({ columns, clock }: OwnRelation): TableLabel {
+  return { clock: clock ?? decisionColumn(columns) ?? null }
 }
 
 /** Reads the rows of a table of the shadow catalogue, or of a function that makes rows of constants. */
@@ -109,7 +97,6 @@ export function readScan(reading: Reading, node: Node): Relation {
       : ownTable
         ? labelOfOwn(ownTable)
         : labelOf(word(about, 'schema'), table)
-  if (ownTable !== undefined && label === undefined) return neverKnown(unreadClock(ownTable), newIds())
   if (label === undefined)
     return neverKnown(undatedObstacle(word(about, 'schema'), table || `${word(node, 'name')}()`), newIds())
   if (label.revised && reading.revised) return neverKnown(revisedObstacle(table), newIds())
