@@ -31,7 +31,7 @@ from .queries import (AGGREGATES, FIELDS, INSTANT, KEY, MEMBER, PRICE, PRICED, D
                       decisions_sql, first_rows_sql, join_sql, members_sql, named_metrics, panel_sql, points_sql, registry_columns, span_sql,
                       step_sql, unsorted_join_sql, unsorted_panel_sql, utc_at, with_registry_sql, wrong)
 from .result import SHOWN, Result
-from .text import INTERVALS, Moment, Names, Span, listed, moment_text, quote, quote_name, utc_sql
+from .text import INTERVALS, Moment, Names, Span, listed, moment_text, quote, quote_name, setting_text, utc_sql
 from .unsorted import Cell, UnsortedAnswers
 
 LAYOUT = 7
@@ -902,7 +902,7 @@ class Lake:
         for name, value in self._open().variables.items():
             is_read = name in STATE or re.search(rf"\bgetvariable\s*\(\s*'{re.escape(name)}'", text, re.I)
             if value is not None and name not in without and is_read:
-                options += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+                options += ["--set", f"{name}={value if name in STATE and isinstance(value, str) else setting_text(value)}"]
         return options
 
     def _say_lag(self) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Union
 
 Moment = Union[str, date, datetime]
@@ -59,6 +61,20 @@ def moment_text(value: Moment) -> str:
     if isinstance(value, date):
         return value.isoformat()
     return str(value).strip()
+
+
+def setting_text(value: object) -> str:
+    """Spells the value of a session variable for `--set`: numbers as JavaScript writes them, texts in quotes."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and math.isfinite(value):
+        exact = Decimal(repr(value)).normalize()
+        sign, digits, _ = exact.as_tuple()
+        if 1e-6 <= abs(value) < 1e21 or value == 0:
+            return f"{abs(exact) if value == 0 else exact:f}"
+        head, *rest = map(str, digits)
+        return f"{'-' * sign}{head}{'.' * bool(rest)}{''.join(rest)}e{exact.adjusted():+d}"
+    return str(value) if isinstance(value, int) else quote(value)
 
 
 def utc_sql(x: str) -> str:

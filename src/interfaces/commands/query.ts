@@ -63,7 +63,7 @@ export function givenOptions(table: Options, typedOptions: object): Readonly<Rec
 export const setOption = {
   '--set NAME=VALUE': {
     kind: kinds.pair('name=value', /^[A-Za-z_]\w*$/),
-    about: 'a session variable: backfill=rule, registry_backfill=true',
+    about: 'a session variable, such as backfill=rule or n=5; in quotes a text: "n=\'5\'"',
     repeatable: true,
   },
 } as const
@@ -102,15 +102,30 @@ export function sessionOptions(call: Querying): SessionOptions {
 
 /** Reads the session variables in `--set`. */
 export function variablesOf({ options: { set } }: Input<typeof setOption>): Record<string, VariableValue> {
-  return readVariables(Object.fromEntries(set.map(([name, text]) => [name, settingOf(text)])))
+  return readVariables(Object.fromEntries(set.map(([name, text]) => [name, parseSetting(name, text)])))
 }
 
-function settingOf(text: string): VariableValue {
+/** A value in quotes, which is a text; a quote in it is doubled, as in SQL. */
+const quotedText = /^'((?:[^']|'')*)'$/
+
+/**
+ * Parses the value of a session variable in `--set`: a number, true, false or null as JavaScript writes them, a text in
+ * quotes, else the text as it is. A text that may be meant as one of these, such as `007`, is refused.
+ */
+export function parseSetting(name: string, text: string): VariableValue {
+  const quoted = quotedText.exec(text)?.[1]
+  if (quoted !== undefined) return quoted.replaceAll("''", "'")
   if (text === 'true' || text === 'false') return text === 'true'
   if (text === 'null') return null
   const number = Number(text)
-  // Only text that a number reproduces exactly as it was typed; dates and versions stay texts.
-  return /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) && String(number) === text ? number : text
+  const isNumber = /\d/.test(text) && Number.isFinite(number)
+  if (isNumber && String(number) === text) return number
+  if (!isNumber && !/^(?:true|false|null)$/i.test(text) && !/^'|'$/.test(text)) return text
+  throw usage(`--set ${name}`, {
+    expected: 'a number such as 1.5, true, false, null, or a text',
+    got: text,
+    next: `put a text into quotes: --set "${name}='${text.replaceAll("'", "''")}'"`,
+  })
 }
 
 /** Options of the output. */

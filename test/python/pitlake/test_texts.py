@@ -9,7 +9,7 @@ import pytest
 from pitlake.errors import LakeError
 from pitlake.frames import check_columns
 from pitlake.queries import FEW, KEY, Options, members_sql, panel_sql
-from pitlake.text import listed, moment_text, quote, quote_name
+from pitlake.text import listed, moment_text, quote, quote_name, setting_text
 
 
 @pytest.fixture
@@ -77,3 +77,9 @@ def test_the_module_runs_the_command_line_and_says_so_where_it_is_missing(monkey
     monkeypatch.setenv("PATH", "")
     assert main() == 2
     assert "the command line `pitlake` is not on the path" in capsys.readouterr().err
+
+
+def test_a_variable_of_a_session_reaches_a_command_with_its_type():
+    written = {"5": "'5'", 5: "5", 1.0: "1", 0.1: "0.1", 1e-5: "0.00001", 1e-7: "1e-7", 1e21: "1e+21", "it's": "'it''s'"}
+    assert {value: setting_text(value) for value in written} == written
+    assert [setting_text(True), setting_text(False)] == ["true", "false"]
