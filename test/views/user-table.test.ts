@@ -35,7 +35,7 @@ async function rowsOf(file: string) {
   using session = await Engine.open(':memory:', { threads: 1 })
   await session.run(`SET TimeZone = 'UTC'`)
   const notes = await bringUserFiles(session, [['s', file]])
-  const rows = await session.rows('SELECT COLUMNS(*)::VARCHAR FROM s')
+  const rows = await session.rows<Record<string, string | null>>('SELECT COLUMNS(*)::VARCHAR FROM s')
   const types = await session.rows<{ column_name: string; column_type: string }>('DESCRIBE FROM s')
   return {
     notes,
