@@ -177,6 +177,7 @@ test('a list that refuses the limit is requested with the largest accepted one',
     changes: null,
     unlimited: null,
     ended: null,
+    needed: [],
   }
   const list = refusal("invalid parameter 'limit': 1 to 250", 'limit')
   expect(judge?.({ ...seen, list })).toMatchObject({ verdict: 'contradicted', yaml: { registry: { page_limit: 250 } } })

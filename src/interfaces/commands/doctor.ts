@@ -30,7 +30,8 @@ export const doctorCommand = answering({
 end with 0. Only --forget-lost gives up data.
 
 --provider needs no lake and stores nothing. It checks every row of docs/how-to/another-provider.md: the default holds, is
-contradicted (exit 4), or could not be checked. Exit 3: a key is refused. Exit 5: a limit is spent. Exit 6: the provider does not answer.`,
+contradicted (exit 4), or could not be checked. Exit 3: a key is refused. Exit 5: a limit is spent. Exit 6: the provider does not answer, or
+answers 404 to a request for points or for the registry.`,
   answer: async (call) => {
     const { settings, catalogue, options } = call
     const { quick, rebuildLedger, repair, forgetLost, adopt, provider } = options

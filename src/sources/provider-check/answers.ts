@@ -17,6 +17,13 @@ export interface HeardAnswer {
   readonly at: Instant
 }
 
+/** The answer to a request without which pitlake cannot follow this provider. */
+export interface NeededAnswer {
+  /** Path that was requested, as the catalogue or the registry names it. */
+  readonly path: string
+  readonly outcome: Outcome
+}
+
 /** The number of requests left, over both APIs; `requestsReserved` of them are for the other one. */
 export interface Budget {
   requestsLeft: number
@@ -29,11 +36,18 @@ export interface Listener {
   /** Sends a request once, without repeats; null if no request is left, or if an answer has ended the listening. */
   readonly hear: (
     url: string,
-    about?: { readonly etag?: string; readonly parameters?: readonly QueryParameter[] },
+    about?: {
+      readonly etag?: string
+      readonly parameters?: readonly QueryParameter[]
+      /** Path of a request that every provider has to answer. */
+      readonly needed?: string
+    },
   ) => Promise<HeardAnswer | null>
   readonly requestsLeft: () => number
   /** Returns the answer that ended the listening (a refused key, a spent limit, no answer); null if none did. */
   readonly ended: () => Outcome | null
+  /** Returns the answers to needed requests so far. */
+  readonly needed: () => readonly NeededAnswer[]
 }
 
 /** Listens to an API within the budget; leaves nothing on the disk. */
@@ -47,13 +61,15 @@ export async function listening<T>(
   await using http = httpTo(access, deps)
   let ended: Outcome | null = null
   const outcomes: Outcome[] = []
+  const needed: NeededAnswer[] = []
   const requestsLeft = (): number => Math.max(0, budget.requestsLeft - budget.requestsReserved)
-  const hear: Listener['hear'] = async (url, about = {}) => {
+  const hear: Listener['hear'] = async (url, { needed: path, ...about } = {}) => {
     if (ended !== null || requestsLeft() === 0) return null
     const file = join(folder.path, `${access.name}-${budget.requestsLeft}.body`)
     budget.requestsLeft--
     const { outcome, headers } = await http.get({ url, file, ...about, signal: deps.signal })
     outcomes.push(outcome)
+    if (path !== undefined) needed.push({ path, outcome })
     if (endsAll(outcome)) ended = outcome
     const bytes = outcome.kind === 'body' ? await readBytes(outcome.file) : null
     const shown = Object.entries(headers).map(([name, value]): [string, string] => [
@@ -65,7 +81,7 @@ export async function listening<T>(
     return { outcome, headers: Object.fromEntries<string>(shown), bytes, body, at }
   }
   const base = (access.settings[access.name].url ?? '').replace(/\/+$/, '')
-  return await use({ base, hear, requestsLeft, ended: () => ended ?? forbidden(outcomes) })
+  return await use({ base, hear, requestsLeft, ended: () => ended ?? forbidden(outcomes), needed: () => needed })
 }
 
 /** Returns the outcome that shows a refused key: every request was forbidden; null otherwise. */

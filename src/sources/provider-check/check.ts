@@ -6,7 +6,7 @@ import { accessTo, type BesideDeps } from '../http/connection.ts'
 import { describeOutcome, type Outcome } from '../http/outcome.ts'
 import { redact } from '../../base/secrets.ts'
 import { type AssessmentVerdict, type Judges, mergeYaml, unknown } from './finding.ts'
-import type { Budget } from './answers.ts'
+import type { Budget, NeededAnswer } from './answers.ts'
 import { hearMetrics } from './metrics.ts'
 import { metricsJudges } from './metrics-rows.ts'
 import { hearRegistry, registryJudges, registryRequests } from './registry.ts'
@@ -63,7 +63,7 @@ export async function checkProvider(
       yaml: yaml === null ? null : show(stringify(yaml)),
     })),
     yaml: parts.length === 0 ? null : show(stringify(mergeYaml(parts))),
-    error: gravestOf([endOf('metrics', metrics?.ended ?? null), endOf('registry', registry?.ended ?? null)]),
+    error: gravestOf([endOf('metrics', metrics), endOf('registry', registry)]),
   }
 }
 
@@ -75,8 +75,17 @@ function judge<Seen>(api: Api, judges: Judges<Seen>, seen: Seen | null) {
   }))
 }
 
-function endOf(api: Api, ended: Outcome | null): LakeError | null {
-  if (ended === null) return null
+/** The end of the conversation with an API. */
+interface SeenEnd {
+  readonly ended: Outcome | null
+  readonly needed: readonly NeededAnswer[]
+}
+
+function endOf(api: Api, seen: SeenEnd | null): LakeError | null {
+  if (seen === null) return null
+  const { needed } = seen
+  const ended = seen.ended ?? needed.find(({ outcome }) => outcome.kind === 'again')?.outcome ?? null
+  if (ended === null) return lackOf(api, needed)
   const variable = `PITLAKE_${api.toUpperCase()}`
   const got = describeOutcome(ended)
   const name = api === 'metrics' ? 'the provider' : 'the registry'
@@ -92,4 +101,34 @@ function endOf(api: Api, ended: Outcome | null): LakeError | null {
     'run the same command again later',
   ]
   return new LakeError(kind, { subject, got, next })
+}
+
+/** The subject if an API answers 404 to all, and the next step if it does to a part. */
+const remedies: Readonly<Record<Api, readonly [nothing: string, one: string]>> = {
+  metrics: [
+    'the provider has no points at this address',
+    'name another path under `wire.probes` in a file of `catalogs`',
+  ],
+  registry: [
+    'the registry is not at this address',
+    '`registry snapshot` and `registry sync` need it: see docs/how-to/another-provider.md',
+  ],
+}
+
+/** Builds the error for a provider that answers needed requests with 404 or 410; null if it answers none so. */
+function lackOf(api: Api, needed: readonly NeededAnswer[]): LakeError | null {
+  const gone = needed.filter(({ outcome }) => outcome.kind === 'gone')
+  const [first] = gone
+  if (first === undefined) return null
+  const [nothing, next] = remedies[api]
+  const got = describeOutcome(first.outcome)
+  if (gone.length === needed.length)
+    return new LakeError('incomplete', {
+      subject: nothing,
+      got,
+      next: `see that PITLAKE_${api.toUpperCase()}_URL is right, then run the same command again`,
+    })
+  const name = api === 'metrics' ? 'the provider' : 'the registry'
+  const paths = [...new Set(gone.map(({ path }) => path))]
+  return new LakeError('incomplete', { subject: `${name} does not have ${paths.join(', ')}`, got, next })
 }

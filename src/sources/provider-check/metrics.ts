@@ -17,7 +17,7 @@ import {
 } from '../metrics/api.ts'
 import { day, floor, type Instant, type Interval } from '../../base/time.ts'
 import type { Window } from '../../base/windows.ts'
-import { type Budget, type HeardAnswer, type Listener, listening } from './answers.ts'
+import { type Budget, type HeardAnswer, type Listener, listening, type NeededAnswer } from './answers.ts'
 import { keysFrom, listsIn, nextKeys, spelling, wrongKeys } from './keys.ts'
 import { pointsIn, isUnfinished } from './timestamp.ts'
 
@@ -58,6 +58,8 @@ export interface MetricsSeen extends KeyTrial {
   readonly nameless: NamelessEndpoints
   /** The answer that ended the listening; null if none did. */
   readonly ended: Outcome | null
+  /** The answers to requests for points. */
+  readonly needed: readonly NeededAnswer[]
 }
 
 /** Sends a few cheap requests to the metrics API, each for several judges. */
@@ -83,7 +85,7 @@ async function conversation(
     const place = { metric: endpoint.path, asset, interval, currency, exchange, network, params: endpoint.params }
     const series = { ...place, id: seriesId(place) }
     const url = metricsUrl(base, spelt, { endpoint, series, window })
-    return await hear(url, { parameters: knownParameters(spelt) })
+    return await hear(url, { parameters: knownParameters(spelt), needed: endpoint.path })
   }
   const template = wire.metadata?.template
   const metadata = template === undefined ? null : await hear(metadataUrl(base, template, plain.ask))
@@ -109,6 +111,7 @@ async function conversation(
     windows,
     nameless: namelessIn(catalogue),
     ended: listener.ended(),
+    needed: listener.needed(),
     ...answers,
   }
 }

@@ -21,7 +21,7 @@ import type { Outcome } from '../http/outcome.ts'
 import { registryState } from '../registry/staging.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
 import { isThere } from '../../lake/store/files.ts'
-import { type Budget, type HeardAnswer, type Listener, listening, whyNot } from './answers.ts'
+import { type Budget, type HeardAnswer, type Listener, listening, type NeededAnswer, whyNot } from './answers.ts'
 import { isObject } from '../../base/json.ts'
 import { readLimits } from '../http/governor.ts'
 import { errorsHold, resetHolds } from './metrics-rows.ts'
@@ -121,6 +121,8 @@ interface RegistryAnswers {
   readonly unlimited: HeardAnswer | null
   /** The answer that ended the listening; null if none did. */
   readonly ended: Outcome | null
+  /** The answers to the list, the snapshot and the page. */
+  readonly needed: readonly NeededAnswer[]
 }
 
 /** The answers of the registry, with the facts by which they are judged. */
@@ -169,13 +171,17 @@ async function standingOf(root: string, url: string, sandbox: string | null): Pr
 }
 
 async function conversation(
-  { base, hear, ended, requestsLeft }: Listener,
+  { base, hear, ended, needed, requestsLeft }: Listener,
   resources: Resources,
   pageLimit: number,
   standing: (sandbox: string | null) => Promise<RegistryStanding>,
 ): Promise<RegistryAnswers> {
   const ask = async (request: RegistryAsk, etag?: string): Promise<HeardAnswer | null> =>
-    await hear(registryUrl(base, request), { parameters: registryParameters, ...(etag !== undefined && { etag }) })
+    await hear(registryUrl(base, request), {
+      parameters: registryParameters,
+      ...(request !== headAsk && { needed: request.path }),
+      ...(etag !== undefined && { etag }),
+    })
   const [first] = resources.values()
   const request = listAsk(first?.path ?? '/issuers', null, pageLimit)
   const list = await ask(request)
@@ -195,7 +201,7 @@ async function conversation(
     changes.outcome.code !== 'invalid_cursor'
   // The same page without a limit, if the provider refuses one.
   const unlimited = isRefused && since !== null ? await ask(changesAsk(since, null)) : null
-  return { snapshotDate: held, list, again, snapshot, changes, unlimited, ended: ended() }
+  return { snapshotDate: held, list, again, snapshot, changes, unlimited, ended: ended(), needed: needed() }
 }
 
 function cursorOf(snapshot: HeardAnswer | null, resources: Resources): string | null {
