@@ -191,14 +191,24 @@ interface RunSearch {
   readonly examine: (run: Run) => Promise<void>
 }
 
-/** Tries runs in their order and examines those that may differ, until a leak is certain. */
+/**
+ * Tries runs in their order and examines those that may differ, until a leak is certain. The first is examined at once:
+ * if it shows a leak, the query looks ahead almost everywhere, and digests of the next ones would only run them twice.
+ */
 export async function searchRuns(
   trial: Trial,
   runs: readonly Run[],
   { enough, onRun, examine }: RunSearch,
 ): Promise<void> {
+  const isCertain = (): boolean => trial.stories.some(({ rounding }) => !rounding)
   let waiting = runs
-  while (waiting.length > 0 && !trial.stories.some(({ rounding }) => !rounding)) {
+  for (const run of runs.slice(0, enough)) {
+    await examine(run)
+    onRun()
+    waiting = waiting.slice(1)
+    if (!isCertain()) break
+  }
+  while (waiting.length > 0 && !isCertain()) {
     const { other, untried } = await otherRuns(trial, waiting, enough, onRun)
     for (const run of other) await examine(run)
     waiting = untried
