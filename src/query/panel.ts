@@ -2,6 +2,8 @@ import { requireFileError } from '../lake/store/file-errors.ts'
 import { decompressionSql, proveWhole } from '../lake/store/compressed-files.ts'
 import { columnsOf } from '../lake/store/parquet.ts'
 import { usage } from '../base/errors.ts'
+import { fileColumn } from '../sources/user-files/files.ts'
+import { readUserTable } from '../sources/user-files/user-table.ts'
 import { Engine, quote, quoteList, quoteName, quotePath } from '../lake/store/engine.ts'
 import { utcSql } from './views/template.ts'
 import { carry } from './row-comparison.ts'
@@ -27,10 +29,18 @@ import { runCancellable, type RunDeps, runScript } from './run.ts'
 
 /** Source of the decisions of a panel. */
 type Decisions =
-  | { readonly kind: 'file'; readonly path: string }
+  | DecisionsFile
   /** A JSON array of objects, and the SQL type of each of their fields. */
   | { readonly kind: 'list'; readonly text: string; readonly types: Readonly<Record<string, string>> }
   | CalendarDecisions
+
+/** Decisions in a CSV or Parquet file. */
+interface DecisionsFile {
+  readonly kind: 'file'
+  readonly path: string
+  /** Types of the columns of a CSV file that are not text (`readDecisionTypes`); without them all are text. */
+  readonly types?: ReadonlyMap<string, string>
+}
 
 /** Decisions on a grid of instants. */
 interface CalendarDecisions extends CalendarGrid {
@@ -211,7 +221,7 @@ function source({ decisions, universe }: Pick<PanelSpec, 'decisions' | 'universe
     const asset = universe === undefined ? 'CAST(asset AS VARCHAR) AS asset, ' : ''
     return `SELECT row_number() OVER () AS ${key},
   * REPLACE (${asset}${utcSql('ts')} AS ts)
-FROM ${reader(decisions.path, keysOf(universe))}`
+FROM ${reader(decisions)}`
   }
   if (decisions.kind === 'list') {
     const shape = JSON.stringify([decisions.types])
@@ -325,15 +335,37 @@ function typeOf(name: string, value: Decision[string]): string | undefined {
   return typeof value === 'number' ? 'DOUBLE' : typeof value === 'boolean' ? 'BOOLEAN' : 'VARCHAR'
 }
 
-/**
- * Builds the SQL that reads a file. In a CSV file the keys, if present, are read as plain text: no guess about zones.
- */
-function reader(path: string, texts: readonly string[] = []): string {
+/** Builds the SQL that reads a file. The columns of a CSV file are texts but for the given types: no date is guessed. */
+function reader({ path, types = new Map() }: DecisionsFile): string {
   const file = `${quotePath(path)}, hive_partitioning = false`
-  const types = texts.map((name) => `${quote(name)}: 'VARCHAR'`).join(', ')
-  return /\.(?:parquet|parq|pq)$/i.test(path)
-    ? `read_parquet(${file})`
-    : `read_csv(${file}, header = true${types && `, types = {${types}}`}${decompressionSql(path)})`
+  if (isParquet(path)) return `read_parquet(${file})`
+  const typed = [...types].map(([name, type]) => `CAST(trim(${quoteName(name)}) AS ${type}) AS ${quoteName(name)}`)
+  const read = `read_csv(${file}, header = true, all_varchar = true${decompressionSql(path)})`
+  return typed.length === 0 ? read : `(SELECT * REPLACE (${typed.join(', ')}) FROM ${read})`
+}
+
+const isParquet = (path: string): boolean => /\.(?:parquet|parq|pq)$/i.test(path)
+
+/**
+ * Reads the types that the columns of a CSV file of decisions show, as in an import. The first row with a `ts` of no
+ * known spelling is an error. Other panels are returned unchanged.
+ */
+export async function readDecisionTypes(spec: PanelSpec): Promise<PanelSpec> {
+  const { decisions, universe } = spec
+  if (decisions.kind !== 'file' || isParquet(decisions.path)) return spec
+  const { path } = decisions
+  using engine = await Engine.open(':memory:')
+  try {
+    await checkFile(engine, decisions, spec)
+    const relation = `(SELECT *, ${quote(path)} AS ${fileColumn} FROM ${reader(decisions)})`
+    const columns = (await columnsOf(engine, relation)).filter(({ name }) => name !== fileColumn)
+    const files = [{ path, bytes: 0, changed: 0 }]
+    const texts = universe === undefined ? ['asset'] : []
+    const table = await readUserTable(engine, { format: 'csv', relation, columns, files }, { ts: 'decision' }, texts)
+    return { ...spec, decisions: { ...decisions, types: table.shownTypes } }
+  } catch (cause) {
+    throw refusal(cause, { statement: '', script: '', offset: 0, folder: '' })
+  }
 }
 
 /**
@@ -343,7 +375,7 @@ function reader(path: string, texts: readonly string[] = []): string {
 export async function bringDecisions(engine: Engine, spec: PanelSpec, table: string, deps: RunDeps): Promise<void> {
   const { decisions, universe } = spec
   const isFile = decisions.kind === 'file'
-  if (isFile) await bringFile(engine, decisions.path, spec, table, deps)
+  if (isFile) await bringFile(engine, decisions, spec, table, deps)
   const relation = isFile ? `FROM ${quoteName(table)}` : source(spec)
   if (universe !== undefined) await checkMembers(engine, relation, universe, deps)
   else if (isFile && registryColumns(spec).length === 0) return
@@ -352,16 +384,18 @@ export async function bringDecisions(engine: Engine, spec: PanelSpec, table: str
   await runCancellable(engine, text, deps, async () => engine.run(text))
 }
 
-async function bringFile(engine: Engine, path: string, spec: PanelSpec, table: string, deps: RunDeps): Promise<void> {
+async function bringFile(
+  engine: Engine,
+  decisions: DecisionsFile,
+  spec: PanelSpec,
+  table: string,
+  deps: RunDeps,
+): Promise<void> {
+  const { path } = decisions
   const sql = source(spec)
   using reader = await Engine.open(':memory:')
   try {
-    await checkFile(reader, path, spec)
-    await proveWhole(path).catch((cause: unknown) => {
-      requireFileError(cause, `reading ${path}`)
-      const got = cause instanceof Error ? cause.message : String(cause)
-      throw usage(`--decisions ${path}`, { expected: 'a compressed file that is whole', got, cause })
-    })
+    await checkFile(reader, decisions, spec)
     await carry(reader, sql, engine, table)
   } catch (cause) {
     const instant = unreadInstant(cause)
@@ -370,14 +404,20 @@ async function bringFile(engine: Engine, path: string, spec: PanelSpec, table: s
   }
 }
 
-async function checkFile(engine: Engine, path: string, spec: PanelSpec): Promise<void> {
-  const names = (await columnsOf(engine, reader(path))).map(({ name }) => name)
+async function checkFile(engine: Engine, decisions: DecisionsFile, spec: PanelSpec): Promise<void> {
+  const { path } = decisions
+  const names = (await columnsOf(engine, reader(decisions))).map(({ name }) => name)
   const keys = keysOf(spec.universe)
   const missing = keys.filter((name) => !names.some((other) => other.toLowerCase() === name))
   if (missing.length > 0) {
     throw usage(`--decisions ${path}`, { expected: `columns ${keys.join(' and ')}`, got: names.join(', ') || 'none' })
   }
   checkNames(`--decisions ${path}`, names, spec)
+  await proveWhole(path).catch((cause: unknown) => {
+    requireFileError(cause, `reading ${path}`)
+    const got = cause instanceof Error ? cause.message : String(cause)
+    throw usage(`--decisions ${path}`, { expected: 'a compressed file that is whole', got, cause })
+  })
 }
 
 /** Maximum number of metrics distinguished in one step: each costs every row a comparison. */

@@ -7,6 +7,7 @@ import { expect, test } from 'vitest'
 import { type Lake, lookahead, type Rows } from '../../src/index.ts'
 import { proveQuery } from '../../src/interfaces/commands/lookahead.ts'
 import { Engine, quote } from '../../src/lake/store/engine.ts'
+import { panelSpec, panelSql, readDecisionTypes } from '../../src/query/panel.ts'
 import { bringUserFiles } from '../../src/trust/lookahead/own-files.ts'
 import { lakeOfFile } from '../helpers/lakes/lake-of-file.ts'
 import { lateDaysAndProducts } from '../helpers/lakes/late-days-and-products.ts'
@@ -173,5 +174,34 @@ test('a function is tested with the session variables of the option set', async 
   expect([...seen]).toEqual(['5 INTEGER'])
   await expect(lookahead(work, lake.root, { ...options, set: { backfil: 'rule' } })).rejects.toThrow(
     /did you mean backfill/,
+  )
+})
+
+/** Reads a file of decisions as a panel does. */
+async function decisionsOf(file: string) {
+  const spec = panelSpec({ metrics: 'supply/current_pit' }, 'terminal', { kind: 'file', path: file })
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  await engine.run(`SET TimeZone = 'UTC'; ${panelSql(await readDecisionTypes(spec)).decisions}`)
+  const rows = await engine.rows<Record<string, string | null>>(
+    'SELECT COLUMNS(* EXCLUDE _pit_decision)::VARCHAR FROM decisions',
+  )
+  const types = await engine.rows('DESCRIBE decisions')
+  return { rows: rows.map((row) => Object.values(row).join(' | ')), types: types.map((row) => row['column_type']) }
+}
+
+test('a file of decisions is read like other user files: no date is guessed, and a strange ts is refused', async () => {
+  const lines = [
+    'asset,ts,day,guess,weight',
+    '7,2024-03-02,2024-03-01,03/04/2024,1.5',
+    '7,2024-03-02T12:00:00+02:00,,,2',
+  ]
+  const { rows, types } = await decisionsOf(put('decisions.csv', `${lines.join('\n')}\n`))
+  expect(rows).toEqual([
+    '7 | 2024-03-02 00:00:00+00 | 2024-03-01 | 03/04/2024 | 1.5',
+    '7 | 2024-03-02 10:00:00+00 |  |  | 2.0',
+  ])
+  expect(types).toEqual(['BIGINT', 'VARCHAR', 'TIMESTAMP WITH TIME ZONE', 'DATE', 'VARCHAR', 'DOUBLE'])
+  await expect(decisionsOf(put('bad.csv', 'asset,ts\nBTC,2024-03-02\nBTC,03/04/2024\n'))).rejects.toThrow(
+    'bad.csv: row 2: ts: expected a date such as 2024-03-01 or an instant, of the years 1700 to 2199, got "03/04/2024"',
   )
 })

@@ -8,7 +8,7 @@ import { type Querying, dataFolder, flagsOf, givenOptions, queryOptions, session
 import { readGiven } from '../cli/context.ts'
 import { talking, type Typed } from '../cli/spec.ts'
 import { gridOptions, panelOptions } from '../../query/options.ts'
-import { panelSpec, panelSql } from '../../query/panel.ts'
+import { panelSpec, panelSql, readDecisionTypes } from '../../query/panel.ts'
 
 export const sqlCommand = talking({
   viewsBefore: true,
@@ -81,7 +81,8 @@ Example: pitlake panel --calendar 2024-07-01,2024-10-01,1d --assets USDC,BUIDL -
     const path = resolve(call.cwd, decisions ?? '')
     if (decisions !== undefined && !existsSync(path))
       throw usage('--decisions', { expected: 'a CSV or Parquet file', got: `no file ${path}` })
-    const panel = panelSpec(given, 'terminal', decisions === undefined ? undefined : { kind: 'file', path })
+    const source = decisions === undefined ? undefined : ({ kind: 'file', path } as const)
+    const panel = await readDecisionTypes(panelSpec(given, 'terminal', source))
     const sql = panelSql(panel)
     if (explain) return call.stdout(`${sql.decisions};\n${sql.query};\n`)
     await writeAnswer(call, { panel })

@@ -28,6 +28,8 @@ export type ClockRoles = Readonly<Partial<Record<string, InstantRole>>>
 export interface UserTable {
   /** SELECT of its rows, all columns with their types; the columns of `ClockRoles` are TIMESTAMPTZ. */
   readonly sql: Sql
+  /** Types that the texts of columns show, by name; a column that shows none, or that has times, is missing. */
+  readonly shownTypes: ReadonlyMap<string, string>
   /** Notes on the times in it, for people. */
   readonly notes: readonly string[]
 }
@@ -138,7 +140,11 @@ async function readColumns(
       ? clockNotes(source.column, facts[`dates_${n}`] === true, facts[`midnights_${n}`] === true)
       : [],
   )
-  return { sql: `SELECT ${cells.join(', ')} FROM ${given.relation}`, notes }
+  const types = columns.flatMap(({ source }, n): [string, string][] => {
+    const type = facts[`type_${n}`]
+    return typeof type === 'string' ? [[source.column, type]] : []
+  })
+  return { sql: `SELECT ${cells.join(', ')} FROM ${given.relation}`, shownTypes: new Map(types), notes }
 }
 
 /** Builds the aggregates over a column with times: whether one cannot be used, is a bare date, or all are midnights. */
