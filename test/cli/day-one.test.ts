@@ -64,6 +64,16 @@ test('init keeps an existing configuration unless forced, and sends no request b
     expect((await run('init', '--force')).code).toBe(0)
   }))
 
+test('init writes a named folder of the lake, which later commands use without the variable', async () =>
+  withRealProvider({}, async ({ cwd, run }) => {
+    const { code, notes } = await run('init', '--data', 'my lake')
+    expect([code, notes]).toEqual([0, expect.stringMatching(/^data {6}my lake, also without --data/m)])
+    expect(readFileSync(join(cwd, 'pitlake.yaml'), 'utf8')).toMatch(/^data: "my lake"$/m)
+    expect((await run('fetch', '--max-requests', '1')).code).toBe(5)
+    expect(readdirSync(cwd)).toContain('my lake')
+    expect(readdirSync(cwd)).not.toContain('data')
+  }))
+
 test('init with few credits selects one asset', async () =>
   withRealProvider({}, async ({ cwd, run }) => {
     expect((await run('init', '--max-credits', '120')).code).toBe(0)

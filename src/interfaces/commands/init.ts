@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { relative, resolve } from 'node:path'
 import { configJsonSchema } from '../../catalog/config.ts'
 import { loadCatalogue } from '../../catalog/load.ts'
 import { applySettings, resolveSettings, type Settings } from '../../catalog/settings.ts'
@@ -38,8 +38,10 @@ Without a key, init writes a template and contacts no provider.`,
     // The file that is overwritten does not count.
     const settings = resolveSettings({ flags: call.options, env: call.env, cwd, ignoreFile: true })
     const config = await askedConfig(call, settings)
+    const folder = namedFolder(settings, cwd)
+    const configFile = withFolder(config ?? template('pitlake.yaml'), folder)
     for (const [name, text] of [
-      ['pitlake.yaml', config ?? template('pitlake.yaml')],
+      ['pitlake.yaml', configFile],
       ['.env.example', template('.env.example')],
     ] as const) {
       const path = resolve(cwd, name)
@@ -51,9 +53,32 @@ Without a key, init writes a template and contacts no provider.`,
       await putOut(path, text, null, 'init')
       stderr(`wrote ${name}\n`)
     }
+    if (folder !== null) stderr(`data      ${folder}, also without --data and PITLAKE_DATA: it is in pitlake.yaml\n`)
     if (config === null) stderr(afterTemplate(settings))
   },
 })
+
+/** Line of a configuration without a folder, as in the template. */
+const folderLine = '# data: data                        # folder of the lake'
+
+/**
+ * Returns the folder of the lake if a flag or a variable names it, relative to the configuration if it is inside that
+ * folder; null otherwise.
+ */
+function namedFolder({ data, effective }: Settings, cwd: string): string | null {
+  const origin = effective.find(({ name }) => name === 'data')?.origin
+  if (origin !== 'flag' && origin !== 'environment') return null
+  const inside = relative(cwd, data)
+  return inside === '' ? '.' : inside.startsWith('..') ? data : inside
+}
+
+/**
+ * Writes the folder of the lake into a configuration: its selection and names are those of one provider, and so is the
+ * lake. A shell without the variable would otherwise begin a second lake.
+ */
+function withFolder(config: string, folder: string | null): string {
+  return folder === null ? config : config.replace(folderLine, () => `data: ${yamlText(folder)}`)
+}
 
 /** Formats the step after a template: the reason for which no metrics API was contacted, unless only a registry is set. */
 function afterTemplate(settings: Settings): string {
@@ -122,6 +147,8 @@ function configText(setup: ProviderSetup, today: string): string {
     `# Written by pitlake init on ${today}, from the provider's metadata.`,
     '# Keys to the APIs come from the environment, never from this file. All settings: ' +
       'docs/reference/configuration.md.',
+    '',
+    folderLine,
     '',
     isMetricsEmpty ? '# metrics:' : 'metrics:',
     isMetricsEmpty ? '#   paths:' : '  # Real names of paths that the catalogue names by placeholder.\n  paths:',
