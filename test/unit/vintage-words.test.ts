@@ -5,7 +5,7 @@ import { readObjects } from '../../src/query/views/template.ts'
 
 test('a lake without revisable series has the texts of one that knows of no vintages', () => {
   const own = vintageWords([])
-  expect([own.knownSql, own.number, own.observed, own.isRevised('x')]).toEqual([
+  expect([own.known(true), own.number, own.observed('p'), own.isRevised('x')]).toEqual([
     '_pit_all_points AS MATERIALIZED',
     'row_number()',
     '',

@@ -88,7 +88,8 @@ function holesText({ weekStart, coverage, uncovered }: UnsettledSources): string
   const start = (at: Sql): Sql => startSql(at, '\u0002', { weekStart })
   const ceil = (at: Sql): Sql => startSql(`(${at} - 1)`, '\u0002', { weekStart, back: '-1' })
   const seconds = (at: Sql): Sql => `CAST(floor(epoch_us(${at}) / 1000000) AS BIGINT)`
-  const series = 'name, metric, asset, currency, exchange, network'
+  const identity = 'metric, asset, currency, exchange, network'
+  const series = `name, ${identity}`
   const same = ['currency', 'exchange', 'network']
     .map((column) => `p.${column} IS NOT DISTINCT FROM h.${column}`)
     .join(' AND ')
@@ -113,9 +114,9 @@ _pit_resolved AS (
     CASE WHEN ${isOfItself} THEN c.exchange END AS exchange, CASE WHEN ${isOfItself} THEN c.network END AS network,
     c.currency AS part, ${seconds('c.since')} AS since, least(${seconds('c.until')}, cut.t) AS until
   FROM (
-    SELECT ${series.slice(6)}, "interval", since, until FROM (${coverage}) AS asked
+    SELECT ${identity}, "interval", since, until FROM (${coverage}) AS asked
     WHERE state IN ('covered', 'empty', 'unsupported') AND reason IS DISTINCT FROM 'pending'
-    UNION ALL SELECT ${series.slice(6)}, "interval", since, until FROM ${uncovered}
+    UNION ALL SELECT ${identity}, "interval", since, until FROM ${uncovered}
   ) AS c JOIN (SELECT DISTINCT name, metric FROM _pit_rules) AS r ON r.metric = c.metric LEFT JOIN _pit_cut AS cut ON cut.name = r.name
   WHERE c."interval" = \u0002 AND (${isOfItself} OR c.currency IN ('usd', 'native'))
 ),

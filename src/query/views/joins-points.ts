@@ -312,7 +312,7 @@ export function seriesOf(
   ])
   const part = `${leaf('v', slot('pointer'))} AS v, ${marked(leaf('o', slot('pointer')))} AS o`
   const text = [
-    quote(`SELECT known.asset, known.t, known.available_at${vintageWords(sources.revisable).observed}, `),
+    quote(`SELECT known.asset, known.t, known.available_at${vintageWords(sources.revisable).observed('known')}, `),
     `coalesce(replace(${quote(part)}, ${quote(slot('pointer'))}, ${literal(pointer)}),
       CASE WHEN ${beyondAsked} THEN ${quote(`known.v, ${marked('known.o')} AS o`)} ELSE 'known.v, known.o' END)`,
     quote(' FROM ('),

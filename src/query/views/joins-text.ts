@@ -94,7 +94,7 @@ function fullSql({ series, path, revisable }: TextSources): Sql {
   const skips = `CASE WHEN CAST(skip_nulls AS BOOLEAN) THEN 'true' ELSE 'false' END`
   const vintage = `coalesce(${literal('CAST(vintage AS VARCHAR)')}, 'NULL')`
   const revised = `CASE WHEN ${vintageTexts.isRevised(path) ?? 'false'} THEN 'true' ELSE 'false' END`
-  const text = `${vintageTexts.knownSql.replace(' AS MATERIALIZED', ' AS NOT MATERIALIZED')} (
+  const text = `${vintageTexts.known(false)} (
   SELECT p.* FROM query(list_transform([from_json(${slot('given')}, '["VARCHAR"]')], lambda asked: ${slot('series')})[1]) AS p${slot('counted')}
 )${vintages === '' ? '' : `,${vintages.slice(0, -1)}`}`
   return filled(text, {

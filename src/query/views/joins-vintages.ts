@@ -30,10 +30,10 @@ export interface VintageWords {
   readonly current: (row: string, at: Sql) => Sql
   /** Returns a WHERE clause on rows: each was the newest vintage at some instant. */
   readonly lived: (row: string) => Sql
-  /** Head of the CTE of the points, or of all their vintages. */
-  readonly knownSql: Sql
-  /** A further column, used by `vintages`; empty if there is no revisable metric. */
-  readonly observed: Sql
+  /** Returns the head of the CTE of the points, or of all their vintages; `kept` if the points are read once for all. */
+  readonly known: (kept: boolean) => Sql
+  /** Returns a further column of rows, used by `vintages`; empty if there is no revisable metric. */
+  readonly observed: (row: string) => Sql
   /**
    * Returns a condition on the rows of a join that skips nulls. A withdrawn point passes it: the order of vintages must
    * be known first, otherwise the value before the withdrawal would be answered for ever.
@@ -58,8 +58,9 @@ export function vintageWords(revisable: readonly string[]): VintageWords {
     isRevised: (name: Sql): Sql | null => (any ? `list_contains(${list}, ${name})` : null),
     current: (row: string, at: Sql): Sql => ifAny(` AND (${row}.until IS NULL OR ${row}.until > ${at})`),
     lived: (row: string): Sql => ifAny(`\n  WHERE (${row}.until IS NULL OR ${row}.until > ${row}.available_at)`),
-    knownSql: any ? '_pit_vintages AS NOT MATERIALIZED' : '_pit_all_points AS MATERIALIZED',
-    observed: ifAny(', known.observed_at'),
+    known: (kept: boolean): Sql =>
+      any ? '_pit_vintages AS NOT MATERIALIZED' : `_pit_all_points AS ${kept ? '' : 'NOT '}MATERIALIZED`,
+    observed: (row: string): Sql => ifAny(`, ${row}.observed_at`),
     counted: (row: string, { skips, revised, last }: VintageSwitches): Sql =>
       `NOT ${skips} OR ${row}.v IS NOT NULL OR ${row}.o IS NOT NULL${ifAny(` OR (${revised} AND ${last})`)}`,
     mayLapse: ({ skips, revised, last }: VintageSwitches): Sql | null =>

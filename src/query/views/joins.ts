@@ -102,21 +102,18 @@ export function joinPlaceholders(sources: JoinSources): Readonly<Record<string, 
     earlier: (site = '', ...keys) => earlierSql(keys, earlierPlaces(site, sources, vintageTexts)),
     newest_known: (...decisions) => newestKnownSql(decisions.join(' '), pathOf(sources, 'metric'), vintageTexts),
     misses: (points = '', ...keys) => missesSql(keys, points, vintageTexts),
-    known: (keptSql = '') =>
-      keptSql === ''
-        ? vintageTexts.knownSql.replace(' AS MATERIALIZED', ' AS NOT MATERIALIZED')
-        : vintageTexts.knownSql,
-    observed: () => vintageTexts.observed,
+    known: (kept = '') => vintageTexts.known(kept === 'kept'),
+    observed: () => vintageTexts.observed('known'),
     number: () => vintageTexts.number,
     current: (row = '', at = '') => vintageTexts.current(row, at),
-    seen: () => vintageTexts.observed.replace('known', 'p'),
+    seen: () => vintageTexts.observed('p'),
     among: (row = '', at = '') =>
-      vintageTexts.observed === '' ? '' : ` AND ${row}.available_at <= ${at}${vintageTexts.current(row, at)}`,
+      sources.revisable.length === 0 ? '' : ` AND ${row}.available_at <= ${at}${vintageTexts.current(row, at)}`,
     revised: (name = '') => vintageTexts.isRevised(pathOf(sources, name)) ?? 'false',
     flagged: () =>
-      vintageTexts.observed === ''
+      sources.revisable.length === 0
         ? ''
-        : `${vintageTexts.observed}, ${vintageTexts.isRevised('known.metric')} AS revised`,
+        : `${vintageTexts.observed('known')}, ${vintageTexts.isRevised('known.metric')} AS revised`,
     vintages: (keys = '', ...revised) =>
       vintageTexts.vintages(keys.replaceAll(/\w+/g, 'w.$&'), revised.join(' '), skipsNulls),
     counted: (row = '', ...revised) => vintageTexts.counted(row, { ...skipping, revised: revised.join(' ') }),
