@@ -78,7 +78,7 @@ export function utf8Text(name: string, bytes: Buffer): string {
     line++
     start = end + 1
   }
-  throw usage(`${name}:${line}`, { expected: 'UTF-8', got: 'bytes that are none' })
+  throw usage(`${name}:${line}`, { expected: 'UTF-8', got: 'bytes that are none', next: 'save the file as UTF-8' })
 }
 
 /**

@@ -281,6 +281,7 @@ function overridden(path: string, rules: EndpointRules, overrides: readonly Plac
     throw usage(second.where, {
       expected: `one pattern of its rank for ${path} at ${interval}`,
       got: `an overlap with ${first.where}`,
+      next: 'remove one of them, or name the path itself',
     })
   })
   const merged = intervals.map((interval) => {
@@ -415,7 +416,11 @@ function checkUrl(name: string, text: string | null, secrets: readonly string[])
       next: 'keys go into the variable that ends in _KEY',
     })
   if (parsed.protocol === 'http:' && !isLoopback(url))
-    throw usage(name, { expected: 'https (http only to loopback)', got: `http://${parsed.host}` })
+    throw usage(name, {
+      expected: 'https (http only to loopback)',
+      got: `http://${parsed.host}`,
+      next: 'write https://: a key is never sent in the clear',
+    })
   return url.replace(/\/+$/, '')
 }
 
@@ -481,7 +486,11 @@ function readQuietly(file: string): string {
 /** Checks a key: it is sent as a header value, so only visible ASCII; a short one could occur in data by chance. */
 function checkKey(name: string, key: string): string {
   if (key.length > 0 && key.length < shortestKey)
-    throw usage(name, { expected: `a key of at least ${shortestKey} characters`, got: String(key.length) })
+    throw usage(name, {
+      expected: `a key of at least ${shortestKey} characters`,
+      got: String(key.length),
+      next: 'copy the whole key from your provider',
+    })
   const next = 'write the key alone, without quotation marks, `Bearer` or the name of a header'
   if (!/^[\x21-\x7e]+$/.test(key))
     throw usage(name, {
@@ -530,7 +539,12 @@ function checkFolder(path: string, origin: Origin): string {
     })
   for (let at = path; ; at = dirname(at)) {
     const stats = look(names[origin], at)
-    if (stats && !stats.isDirectory()) throw usage(names[origin], { expected: 'a folder', got: `the file ${at}` })
+    if (stats && !stats.isDirectory())
+      throw usage(names[origin], {
+        expected: 'a folder',
+        got: `the file ${at}`,
+        next: 'name another folder with --data',
+      })
     if (stats || dirname(at) === at) return path
   }
 }

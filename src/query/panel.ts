@@ -410,7 +410,11 @@ async function checkFile(engine: Engine, decisions: DecisionsFile, spec: PanelSp
   const keys = keysOf(spec.universe)
   const missing = keys.filter((name) => !names.some((other) => other.toLowerCase() === name))
   if (missing.length > 0) {
-    throw usage(`--decisions ${path}`, { expected: `columns ${keys.join(' and ')}`, got: names.join(', ') || 'none' })
+    throw usage(`--decisions ${path}`, {
+      expected: `columns ${keys.join(' and ')}`,
+      got: names.join(', ') || 'none',
+      next: 'rename the columns in the file',
+    })
   }
   checkNames(`--decisions ${path}`, names, spec)
   await proveWhole(path).catch((cause: unknown) => {

@@ -300,5 +300,6 @@ export function engineLossIn(error: unknown): EngineLoss | undefined {
 function plain(kind: string, text: string, subject: string, cause: Error): LakeError {
   const grave = ['Internal', 'FATAL', 'IO'].includes(kind)
   if (kind === 'INTERRUPT') return new LakeError('stopped', { subject: 'the query was cancelled', cause })
-  return new LakeError(grave ? 'unexpected' : 'usage', { subject: `${subject}: ${text}`, cause })
+  const next = grave ? 'run it again; if the error stays, run pitlake doctor' : undefined
+  return new LakeError(grave ? 'unexpected' : 'usage', { subject: `${subject}: ${text}`, next, cause })
 }

@@ -157,7 +157,11 @@ export function readGiven({ cwd }: Pick<Deps, 'cwd'>, file: string, expected: st
 export function stampedPath({ cwd }: Pick<Deps, 'cwd'>, file: string): string {
   const path = resolve(cwd, file)
   if (existsSync(path)) return path
-  throw usage(file, { expected: 'a stamped result', got: 'no such file' })
+  throw usage(file, {
+    expected: 'a stamped result',
+    got: 'no such file',
+    next: 'pitlake stamp QUERY.sql --out FILE.parquet makes one',
+  })
 }
 
 /** Builds the error of a verdict on a file, null for a good one: undecided is unfinished, a bad one contradicts. */

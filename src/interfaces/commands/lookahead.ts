@@ -385,7 +385,11 @@ async function proveProgram(
     const reply = line.done === true ? undefined : shape.safeParse(jsonOf(line.value)).data
     if (reply !== undefined) return reply
     const got = line.done === true ? 'the end of standard input' : line.value.slice(0, 80)
-    throw usage('lookahead --function', { expected: 'a line of JSON from the program that runs the function', got })
+    throw usage('lookahead --function', {
+      expected: 'a line of JSON from the program that runs the function',
+      got,
+      next: 'call pitlake.lookahead(…) of the Python package',
+    })
   }
   await using scratch = await temporaryFolder()
   const database = join(scratch.path, 'lake.duckdb')

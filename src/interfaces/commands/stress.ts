@@ -106,7 +106,11 @@ function readGivenQuery(call: Stressing, file: string): Given {
   const path = { stamped: stampedPath(call, file) }
   if (Object.keys(allVariables(call)).length === 0) return path
   const got = '--as-of, --observed-as-of or --set'
-  throw usage('pitlake stress', { expected: 'a stamped result with its own variables', got })
+  throw usage('pitlake stress', {
+    expected: 'a stamped result with its own variables',
+    got,
+    next: 'leave them out, or name the file with the query',
+  })
 }
 
 /** Tests the statistic over exactly the newest version, or that of a stamped result, and pins the outcome. */

@@ -130,7 +130,9 @@ export async function listen(
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
     const got = portRefusals[code ?? ''] ?? code ?? String(cause)
-    throw usage(`--listen ${host}:${port}`, { expected: 'a free port of an address of this machine', got, cause })
+    const next = 'end the program that uses it, or name another port'
+    const expected = 'a free port of an address of this machine'
+    throw usage(`--listen ${host}:${port}`, { expected, got, next: code === 'EADDRINUSE' ? next : undefined, cause })
   }
   const address = server.address()
   const open = typeof address === 'object' && address !== null ? address.port : port

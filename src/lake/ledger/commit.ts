@@ -124,7 +124,11 @@ async function place(root: string, disk: Disk, staged: StagedFile, moved: string
   const source = temporary === null ? target : inLake(root, temporary)
   const bytes = (await statOf(source))?.size
   if (bytes === undefined)
-    throw new LakeError('unexpected', { subject: `staged file ${temporary ?? file.path}`, got: 'no such file' })
+    throw new LakeError('unexpected', {
+      subject: `staged file ${temporary ?? file.path}`,
+      got: 'no such file',
+      next: 'run the same command again',
+    })
   const sha256 = await sha256File(source)
   if (temporary !== null) {
     await disk.sync(source)

@@ -23,7 +23,11 @@ export function outFile(file: string, folder: string | null, flag = '--out'): Ou
   const target = resolve(file)
   const home = dirname(target)
   if (!existsSync(home) || !statSync(home).isDirectory())
-    throw usage(flag, { expected: 'a file in a folder that exists', got: target })
+    throw usage(flag, {
+      expected: 'a file in a folder that exists',
+      got: target,
+      next: 'make the folder, or name another one',
+    })
   const link = lstatSync(target, { throwIfNoEntry: false })?.isSymbolicLink() === true
   const status = statSync(target, { throwIfNoEntry: false })
   if (status?.isDirectory() === true) throw usage(flag, { expected: 'a file', got: `the folder ${target}` })
@@ -72,7 +76,12 @@ function outError(cause: unknown, file: string, flag: string): unknown {
   if (cause instanceof LakeError) return cause
   const got = codeOf(cause)
   if (got === 'ENOSPC' || got === 'EDQUOT' || got === 'EROFS' || got === 'EIO') return diskError(cause, flag)
-  return usage(`${flag} ${file}`, { expected: 'a file that can be written', got: got ?? String(cause), cause })
+  return usage(`${flag} ${file}`, {
+    expected: 'a file that can be written',
+    got: got ?? String(cause),
+    next: 'name a file in a folder that you may write',
+    cause,
+  })
 }
 
 const ownFile = /^(?:lake\.(?:json|sql|duckdb|manifest\.json)|ledger\.sqlite|alarms\.json|pages\.json|arrivals\.json)/

@@ -157,7 +157,11 @@ async function readProfile(env: Environment): Promise<AwsProfile> {
   const keys = sectionsOf((await textOf(env['AWS_SHARED_CREDENTIALS_FILE'] ?? join(folder, 'credentials'))) ?? '')
   const found = [config.get(`profile ${name}`) ?? config.get(name), keys.get(name)]
   if (found.every((section) => section === undefined) && name !== 'default')
-    throw usage(`AWS_PROFILE ${name}`, { expected: 'a profile of the files in ~/.aws', got: 'none of that name' })
+    throw usage(`AWS_PROFILE ${name}`, {
+      expected: 'a profile of the files in ~/.aws',
+      got: 'none of that name',
+      next: `add it: aws configure --profile ${name}`,
+    })
   return { name, values: Object.assign({}, ...found) as Readonly<Record<string, string>> }
 }
 

@@ -54,9 +54,11 @@ export async function compareCopy(ledger: Ledger, copyRoot: string): Promise<Cop
     throw usage('--against', {
       expected: 'a copy of an earlier version of this lake',
       got: version === 0 ? `${copyRoot}, which is no lake` : 'a copy with a different history',
+      next: 'name a backup or a mirror of this lake',
     })
   const damage = await damageOf(copy)
-  if (damage !== undefined) throw usage('--against', { expected: 'a sound copy', got: damage })
+  if (damage !== undefined)
+    throw usage('--against', { expected: 'a sound copy', got: damage, next: `run pitlake doctor --data ${copyRoot}` })
   const now = liveFiles(ledger)
   const then = liveFiles(copy)
   const dates = !now.some(({ table, label }) => table === 'redated' && Number(label) > at)

@@ -46,7 +46,11 @@ export async function checkHead(
   const start = storedLog(ledger)
   const origins = Array.from({ length: start?.number ?? 1 }, (_, n) => originOf(lake ?? '', n + 1))
   if (!origins.includes(head.origin))
-    throw usage('--head', { expected: `a head of ${origins.at(-1)}`, got: `one of ${head.origin}` })
+    throw usage('--head', {
+      expected: `a head of ${origins.at(-1)}`,
+      got: `one of ${head.origin}`,
+      next: 'name the lake of this head with --data',
+    })
   const log = storedLeaves(ledger)
   const leaves = log.map(logHash)
   const size = leaves.length
@@ -120,7 +124,12 @@ export async function damageOf(ledger: Ledger, leaf = storedLeaves(ledger).at(-1
 /** Begins a new log where the one of a head is not that of the lake any more: heads are named otherwise from now on. */
 export async function adoptLog(ledger: Ledger, { head }: KeptHead, deps: CommitDeps): Promise<Checkpoint> {
   const { provider, version } = ledger.head()
-  if (provider === null) throw usage('--adopt', { expected: 'a lake with at least one version' })
+  if (provider === null)
+    throw usage('--adopt', {
+      expected: 'a lake with at least one version',
+      got: 'an empty one',
+      next: 'run pitlake fetch or pitlake import first',
+    })
   const log = { ...head, number: (storedLog(ledger)?.number ?? 1) + 1, size: Math.min(head.size, version) }
   await commit(ledger, { job: 'adopt log', run: `adopt-log-${version + 1}`, provider, state: { log } }, deps)
   return headOf(ledger)

@@ -156,6 +156,7 @@ export async function attach(ledger: Ledger, file: string, deps: HeadDeps): Prom
   throw usage('--attach', {
     expected: 'signatures, or a time stamp (RFC 3161), of a head that the lake keeps',
     got: file,
+    next: 'sign a head that `pitlake head` printed for this lake',
   })
 }
 

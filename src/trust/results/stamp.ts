@@ -320,15 +320,26 @@ export async function loadProvedStamp(ledger: Ledger, path: string): Promise<Pro
   return { note, source: { root, version, script, query, variables, anyVariable: true, filesGone } }
 }
 
+const stampCommand = 'pitlake stamp QUERY.sql --out FILE.parquet makes one'
+
 /** Reads the note of a stamped result; refuses any other file. */
 export async function noteOf(path: string): Promise<StampNote> {
   const note = await readNote(path).catch(async (cause: unknown) => {
     requireFileError(cause, `reading ${path}`)
     if (await isParquet(path)) throw unsoundFile(path, 'a Parquet file', 'a damaged one', cause)
-    throw usage(path, { expected: 'a result of pitlake stamp', got: 'a file that is not Parquet', cause })
+    throw usage(path, {
+      expected: 'a result of pitlake stamp',
+      got: 'a file that is not Parquet',
+      next: stampCommand,
+      cause,
+    })
   })
   if (note !== undefined) return note
-  throw usage(path, { expected: 'a result of pitlake stamp', got: 'a Parquet file without a stamp' })
+  throw usage(path, {
+    expected: 'a result of pitlake stamp',
+    got: 'a Parquet file without a stamp',
+    next: stampCommand,
+  })
 }
 
 /** Whether a file begins or ends as Parquet files do; a damaged one still does, unless it is damaged on both sides. */

@@ -323,7 +323,11 @@ async function statisticOf(session: Engine, statistic: string, run: RunDeps): Pr
   const { text, kind, columns } = await runCancellable(session, sql, run, async () => admit(session, sql))
   const [column] = columns
   if (kind !== 'SELECT' || column === undefined || columns.length > 1)
-    throw usage('--statistic', { expected: 'SQL of one number', got: `${kind} of ${columns.length} columns` })
+    throw usage('--statistic', {
+      expected: 'SQL of one number',
+      got: `${kind} of ${columns.length} columns`,
+      next: 'such as avg(v), or SELECT avg(v) FROM result',
+    })
   const rows = await runCancellable(session, sql, run, async () =>
     session.rows<{ statistic: number | null }>(
       `SELECT CAST(statistic AS DOUBLE) AS statistic FROM (${text}\n) AS told (statistic) LIMIT 2`,
