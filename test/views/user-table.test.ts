@@ -80,6 +80,19 @@ test.for(['03/04/2024', '2024-03-01 10:00 PST', '2024-03-01T10+02', '20240301', 
   },
 )
 
+test('a clock that the first thousand objects of a JSON file lack is found, and its missing times are refused', async () => {
+  const file = put('late.jsonl', `${'{"score":1}\n'.repeat(1500)}{"score":2,"available_at":"2024-03-02"}\n`)
+  await expect(rowsOf(file)).rejects.toThrow(/late\.jsonl: row 1: available_at: expected a date.*got nothing/)
+})
+
+test('times that are all midnights are noted, because they may mean whole days', async () => {
+  const { rows, notes } = await rowsOf(put('midnights.csv', 'available_at\n2024-03-02T00:00:00Z\n'))
+  expect(rows).toEqual(['2024-03-02 00:00:00+00'])
+  expect(notes).toEqual([
+    's: each time in available_at is the beginning of a day; if it means the whole day, write a date',
+  ])
+})
+
 test('numbers as times are refused without a remark about a flag that lookahead lacks', async () => {
   const file = await putParquet('n.parquet', 'SELECT 1709251200 AS available_at')
   await expect(rowsOf(file)).rejects.toThrow(/row 1: available_at: expected a date such as 2024-03-01 or an instant/)
