@@ -54,6 +54,14 @@ describe('pitlake when', () => {
     expect(table.contradiction?.first[0]).toMatchObject({ row: 1, value: 1.23, answer: null, is_listed: true })
   })
 
+  test('the refusal of a panel made with --back says that such a panel has no time', async () => {
+    const panel = ['--metrics', rate, '--calendar', '2024-01-03,2024-01-06,1d', '--assets', 'BTC', '--back', '1d']
+    const made = await pitlake(home, ['panel', ...panel, '--out', 'back.csv', '--data', root])
+    expect(made.code).toBe(0)
+    const { code, message } = await pitlake(home, ['when', 'back.csv', '--data', root])
+    expect([code, message]).toEqual([4, expect.stringMatching(/; pitlake cannot date a panel made with --back$/)])
+  })
+
   test('columns of different times do not belong together, and each has its own range', async () => {
     const mixed = ['asset,t,sopr_adjusted_pit,block_count_pit', 'BTC,2024-01-01,1.234567,777']
     const table = await dated(mixed)

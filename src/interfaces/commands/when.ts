@@ -27,6 +27,7 @@ export const whenCommand = answering({
 all cells, and the range of observed_as_of. Rows may be missing, columns may be in any order, and numbers may be rounded.
 
 The output shows what each column was taken for. If a guess is wrong, name it: --metrics column=path, --ts or --t for the time.
+Name the options with which a panel was made, such as --latency. A panel made with --back cannot be dated.
 
   panel      asset, ts and a column for each metric, as pitlake panel writes it
   points     asset, t and a column for each metric, or metric and value in each row
@@ -52,19 +53,20 @@ Example: pitlake when scores.csv --metrics price=price_usd --claimed 2024-06-01`
 })
 
 /** Builds the error of a table that contradicts the lake or a claim; null if there is none. */
-function contradictionError(file: string, { verdict, contradiction }: DatedTable): LakeError | null {
+function contradictionError(file: string, { verdict, contradiction, kind }: DatedTable): LakeError | null {
   if (verdict === 'dated' || contradiction === null) return null
   const { axis, at, cells, claimed } = contradiction
   if (claimed) {
     const got = `${several(cells, 'cell')} that the lake answers differently`
     return new LakeError('integrity', { subject: `${file}: ${axis} ${at}`, got, next: 'look at the first of them' })
   }
+  const limit = kind === 'panel' ? '; pitlake cannot date a panel made with --back' : ''
   const got = verdict === 'mixed' ? 'columns of different times' : 'cells that the lake never answered together'
   return new LakeError('integrity', {
     subject: file,
     expected: 'a time at which the lake answers every cell',
     got,
-    next: 'look at the first of them; if a column was taken for a wrong metric, name it with --metrics',
+    next: `look at the first of them; if a column was taken for a wrong metric, name it with --metrics${limit}`,
   })
 }
 
