@@ -102,12 +102,11 @@ export function exitCode(error: unknown): number {
   return error instanceof LakeError ? exitCodes[error.kind] : exitCodes.unexpected
 }
 
-/** Describes the problem without a remedy: `subject: expected …, got …`. */
+/** Describes the problem without a remedy: `subject: expected …, got …`, or without an expected value `subject: …`. */
 export function reasonIn(complaint: Complaint): string {
-  const parts: string[] = []
-  if (complaint.expected !== undefined) parts.push(`expected ${complaint.expected}`)
-  if (complaint.got !== undefined) parts.push(`got ${complaint.got}`)
-  return parts.length === 0 ? complaint.subject : `${complaint.subject}: ${parts.join(', ')}`
+  const { subject, expected, got } = complaint
+  if (expected === undefined) return got === undefined ? subject : `${subject}: ${got}`
+  return got === undefined ? `${subject}: expected ${expected}` : `${subject}: expected ${expected}, got ${got}`
 }
 
 /** Formats a complaint as one line: the reason, then the command to type next. */

@@ -57,7 +57,7 @@ test('a watch catches up, lets others work, refuses a second one, and ends in go
     await expectWhole(rig)
     const second = begin(rig, ['watch', ...flags])
     expect(await second.ended).toBe(7)
-    expect(second.said()).toMatch(/another watch job is at work on this lake: got process \d+ on .* \(pitlake watch\)/)
+    expect(second.said()).toMatch(/another watch job is at work on this lake: process \d+ on .* \(pitlake watch\)/)
     const fetch = begin(rig, ['fetch', ...flags])
     expect(await fetch.ended).toBe(0)
     first.child.kill('SIGTERM')

@@ -110,7 +110,7 @@ async function betweenCommits(): Promise<void> {
     await bring(desk, 13, '2024-03-14T06:00:00Z')
     between.work = other
     const busy = await desk.run(argv, '2024-03-14T07:00:00Z')
-    expect([busy.code, busy.message]).toEqual([7, 'feature/step: got a lake that others change; pitlake features'])
+    expect([busy.code, busy.message]).toEqual([7, 'feature/step: a lake that others change; pitlake features'])
     between.work = async () => undefined
     expect(await desk.run(argv, '2024-03-14T07:00:00Z')).toMatchObject({ code: 0 })
     expect(JSON.parse(await content(desk))).toHaveLength(24)

@@ -398,7 +398,9 @@ test('a base address at which everything is 404 is no provider: nothing is recor
     expect(wrong).toMatchObject({ version: 0, stopped_by: 'unreachable', windows: { unsupported: 0 } })
     expect(verdict(wrong)).toMatchObject({
       kind: 'incomplete',
-      message: expect.stringMatching(/got no answer but 404: no such page; see that PITLAKE_METRICS_URL is right/),
+      message: expect.stringMatching(
+        /cannot be reached: no answer but 404: no such page; see that PITLAKE_METRICS_URL is right/,
+      ),
     })
     expect(globSync('{journal,assets,points}/**/*', { cwd: own.root })).toEqual([])
     own.answer(answering(own, () => null))

@@ -280,7 +280,7 @@ test('if a process does not open, the question gets its error and the next quest
     if (n === 2) actor.end('SIGSEGV')
     else actor.say(n === 1 ? failed : { ready: null })
   })
-  await expect(answerer.ready()).rejects.toThrow('lake: got damage')
+  await expect(answerer.ready()).rejects.toThrow('lake: damage')
   const asked = ask('a')
   expect((await now()).asked).toEqual(['a'])
   ;(await now()).answer('a')
@@ -298,7 +298,7 @@ test('if a later process does not open, its error goes to the operator and not t
   const told = await first
   expect(told).toMatch(/^the lake: expected views that can be opened, got none; /)
   expect(await ask('b')).toBe(told)
-  expect(notes).toContain('lake /lakes/me/data: got damage')
+  expect(notes).toContain('lake /lakes/me/data: damage')
 })
 
 test('a stop ends the process, refuses waiting questions and starts no new process', async () => {

@@ -30,5 +30,5 @@ test('an error is one line of subject, expected, got and next, and keeps its cau
   expect(error.message).toBe('a: expected b c, got d; try e')
   expect(error.cause).toBe(cause)
   expect(usage('alone').message).toBe('alone')
-  expect(new LakeError('usage', [{ subject: 'one' }, { subject: 'two', got: 'x' }]).message).toBe('one\ntwo: got x')
+  expect(new LakeError('usage', [{ subject: 'one' }, { subject: 'two', got: 'x' }]).message).toBe('one\ntwo: x')
 })

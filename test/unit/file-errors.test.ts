@@ -36,10 +36,10 @@ afterEach(() => {
 const coded = (code: string): Error => Object.assign(new Error(code), { code })
 
 test.for([
-  [coded('ENOSPC'), /^reading x: got ENOSPC: no space left on the disk; make room/],
-  [coded('EMFILE'), /^reading x: got EMFILE: too many open files; raise the limit/],
-  [coded('ENOMEM'), /^reading x: got ENOMEM: not enough memory/],
-  [coded('EACCES'), /^reading x: got EACCES: permission denied; give this user the right to read it/],
+  [coded('ENOSPC'), /^reading x: ENOSPC: no space left on the disk; make room/],
+  [coded('EMFILE'), /^reading x: EMFILE: too many open files; raise the limit/],
+  [coded('ENOMEM'), /^reading x: ENOMEM: not enough memory/],
+  [coded('EACCES'), /^reading x: EACCES: permission denied; give this user the right to read it/],
   [new RangeError('Array buffer allocation failed'), /^reading x: more memory than it may take; raise it/],
   [new Error('Out of Memory Error: failed to allocate'), /^reading x: more memory than it may take; raise it/],
   [new Error('IO Error: Cannot open file "x": Too many open files'), /too many open files; raise the limit/],

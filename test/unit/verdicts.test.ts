@@ -37,7 +37,7 @@ test.each<readonly [string, Partial<IngestSummary>, number, readonly RegExp[]]>(
     [],
   ],
   ['a violation', { violations: 2 }, 4, [/^2 stored values differ upstream; .*pitlake violations list.*acknowledge$/]],
-  ['a refused key', { stopped_by: 'unauthorised', words: '401' }, 3, [/refuses the key: got 401; .*METRICS_KEY$/]],
+  ['a refused key', { stopped_by: 'unauthorised', words: '401' }, 3, [/refuses the key: 401; .*METRICS_KEY$/]],
   [
     'a spent quota',
     { stopped_by: 'quota', resume_at: back },
@@ -56,7 +56,7 @@ test.each<readonly [string, Partial<IngestSummary>, number, readonly RegExp[]]>(
     5,
     [/^stopped early, because --max-requests allows no more requests; run the same/],
   ],
-  ['nobody there', { stopped_by: 'unreachable', words: 'gone' }, 6, [/cannot be reached: got gone; .*METRICS_URL/]],
+  ['nobody there', { stopped_by: 'unreachable', words: 'gone' }, 6, [/cannot be reached: gone; .*METRICS_URL/]],
   ['failed windows', failed(3), 6, [/^3 windows failed; run the same command again; .*coverage/]],
   ['a refused series', { refused: 1, ...failed(1) }, 6, [/^1 series that has points is refused; .*violations list/]],
   ['refused series', { refused: 2, ...failed(2) }, 6, [/^2 series that have points are refused; /]],
@@ -112,7 +112,7 @@ test.each<readonly [string, object, number, readonly RegExp[]]>([
     4,
     [/^2 stored values differ upstream; .*--report.*violations acknowledge$/],
   ],
-  ['failures', { failures: [{ reason: 'html' }] }, 6, [/^1 window got no usable answer: got html; run the same/]],
+  ['failures', { failures: [{ reason: 'html' }] }, 6, [/^1 window got no usable answer: html; run the same/]],
   ['a refused key', { stopped_by: 'unauthorised' }, 3, [/refuses the key/]],
   [
     'its own limit',
