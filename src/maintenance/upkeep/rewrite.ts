@@ -9,6 +9,7 @@ import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { openSpool, type Spool } from '../../lake/ledger/spool-sweep.ts'
 import { compressionSql, fewRows, footerSql } from '../../lake/store/parquet.ts'
 import { realDisk } from '../../lake/store/disk.ts'
+import { engineMemory } from '../../lake/store/memory.ts'
 import { statementsIn } from '../../lake/store/sql.ts'
 
 /** The facts of a written file that the journal keeps. */
@@ -25,6 +26,9 @@ export interface Rewriting<D extends CommitDeps = RewriteDeps> {
   readonly engine: Engine
 }
 
+/** Part of its memory with which an engine rewrites files: Parquet writers take more of it than the engine counts. */
+const rewritingPart = 0.85
+
 /** Opens a spool and an engine for rewriting files, and closes them whatever happens. */
 export async function withRewriting<D extends CommitDeps & Pick<RewriteDeps, 'threads'>, T>(
   ledger: Ledger,
@@ -35,7 +39,8 @@ export async function withRewriting<D extends CommitDeps & Pick<RewriteDeps, 'th
   const name = `${run}-${Math.floor(deps.random() * 36 ** 4).toString(36)}`
   await using spool = await openSpool(ledger.root, name, deps)
   const threads = deps.threads === undefined ? {} : { threads: deps.threads }
-  using engine = await Engine.open(':memory:', { tempDirectory: spool.file('duckdb'), ...threads })
+  const memoryLimit = engineMemory(rewritingPart)
+  using engine = await Engine.open(':memory:', { tempDirectory: spool.file('duckdb'), memoryLimit, ...threads })
   return await work({ ledger, deps, run, name, spool, engine })
 }
 
