@@ -40,7 +40,7 @@ views: $(INSTALLED) ## makes lake.duckdb and lake.sql anew
 	@$(PITLAKE) views
 
 status: $(INSTALLED) ## says whether the lake can be trusted today, and writes the page
-	@$(PITLAKE) status --html "$$(scripts/data-folder.sh)/status.html"
+	@$(PITLAKE) status --html "$$(node scripts/data-folder.ts)/status.html"
 
 publish: $(INSTALLED) ## writes the lake as Delta tables to DEST, a folder or s3://bucket/prefix
 	@$(PITLAKE) publish "$(DEST)"

@@ -7,7 +7,7 @@ pitlake() { node scripts/launch.cjs "$@"; }
 title() { printf '\n\033[1m%s\033[0m\n' "$1"; }
 [ -t 1 ] || title() { printf '\n== %s\n' "$1"; }
 
-data=$(scripts/data-folder.sh)
+data=$(node -r ./scripts/fixed-node.cjs scripts/data-folder.ts)
 synthetic=
 if [ -z "${PITLAKE_METRICS_URL:-}${PITLAKE_REGISTRY_URL:-}" ]; then
   synthetic=1
