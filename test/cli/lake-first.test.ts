@@ -12,7 +12,8 @@ const scripts = fileURLToPath(new URL('../../scripts/', import.meta.url))
 function checkoutIn(folder: string): string {
   mkdirSync(join(folder, 'scripts'))
   copyFileSync(join(scripts, 'lake.sh'), join(folder, 'scripts/lake.sh'))
-  symlinkSync(join(scripts, 'launch.cjs'), join(folder, 'scripts/launch.cjs'))
+  for (const name of ['launch.cjs', 'fixed-node.cjs', 'data-folder.ts'])
+    symlinkSync(join(scripts, name), join(folder, 'scripts', name))
   return join(folder, 'scripts/lake.sh')
 }
 
