@@ -60,6 +60,8 @@ def translate_errors(near_metrics: Callable[[str], Sequence[str]], query: str | 
 
 WRITES = "a query that only reads"
 READ_ONLY = "the lake is read-only; CREATE TEMP TABLE is allowed"
+_WRONG_CALL = (r"Macro (\w+)\(\) (?:does not support|has multiple overloads that match) the supplied arguments\."
+               r".*Candidate macros: (.*)")
 _UNIT = r"""^\w+ has no unit: (.*)$|extract specifier "([^"]*)" not recognized|[Cc]ould not convert string '([^']*)' to INTERVAL"""
 
 
@@ -83,6 +85,9 @@ def _refused(error: duckdb.Error, near_metrics: Callable[[str], Sequence[str]], 
         second = f"a panel or join has one interval: query this metric in a second one, with the interval {known[0]}"
         fix = meant_word(other[2], known) or (second if other[1].endswith(" has no interval") else "")
         return refusal(f"{where}: {other[1]} {other[2]}", ", ".join(known), None, fix)
+    if call := re.match(_WRONG_CALL, words):
+        return refusal(f"{where}: {call[1]}", f"{call[1]}({', '.join(_needed(call[2]))}), then options by name", "other arguments",
+                       "an option is named with :=")
     if none := re.search("'no interval ([^']*)' to ", words):
         return refusal("SQL", f"an interval ({', '.join(INTERVALS)})", none[1], meant_word(none[1], INTERVALS))
     if span := re.search(_UNIT, words):
@@ -101,6 +106,12 @@ _AFTER = {
     duckdb.InternalException: "write it in another way",
     duckdb.FatalException: "write it in another way, and call lake.refresh() first: DuckDB answers nothing more until then",
 }
+
+
+def _needed(candidates: str) -> list[str]:
+    """Lists the parameters that every form of a macro needs, from DuckDB's list of its forms."""
+    forms = [form.split(", ") for form in re.findall(r"\w+\(([^()]*)\)", candidates)]
+    return [name for name in forms[0] if " := " not in name and all(name in form for form in forms)] if forms else []
 
 
 def _lacking(error: duckdb.Error) -> LakeError | None:

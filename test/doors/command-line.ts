@@ -69,8 +69,8 @@ export async function commandLine({ home, root }: Place): Promise<Door> {
       const flags = flagsOf(question.knowledge ?? {})
       rmSync(out, { force: true })
       const { message, notes } = await pitlake(home, [...lineOf(question), ...flags, '--data', root, '--out', out])
-      // The name of the file is the test's own.
-      if (message !== '') return { refused: message.replace(` ${file}`, '') }
+      // The file is the test's own.
+      if (message !== '') return { refused: message.replace(` ${file}`, '').replace(`${home}/`, '') }
       return { rows: linesOf(readFileSync(out, 'utf8')), notes: notesIn(notes) }
     },
   }

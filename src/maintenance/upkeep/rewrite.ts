@@ -27,7 +27,7 @@ export interface Rewriting<D extends CommitDeps = RewriteDeps> {
 }
 
 /** Part of its memory with which an engine rewrites files: Parquet writers take more of it than the engine counts. */
-const rewritingPart = 0.85
+const rewritingPart = 0.8
 
 /** Opens a spool and an engine for rewriting files, and closes them whatever happens. */
 export async function withRewriting<D extends CommitDeps & Pick<RewriteDeps, 'threads'>, T>(

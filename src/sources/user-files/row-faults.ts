@@ -91,6 +91,6 @@ async function faultOf(
   return usage(`${file}: row ${n}: ${flag}`, {
     expected: wanted,
     got: raw === null ? 'nothing' : JSON.stringify(raw.slice(0, 60)),
-    next: 'nothing of it was taken',
+    next: 'correct it, then run the same command again; nothing was taken from the file',
   })
 }
