@@ -55,7 +55,7 @@ test('a fetch and a watch bring features up to date and report each of them', as
     const events = watched.out.trim().split('\n')
     const words = events.map((line) => JSON.parse(line)).filter(({ kind }) => kind === 'features')
     // What is refused is told once.
-    expect(words.map((one) => one.words.replace(/: got.*/s, ''))).toEqual([
+    expect(words.map((one) => one.words.replace(/looks ahead: .*/s, 'looks ahead'))).toEqual([
       '0 rows of 1 feature added',
       'feature/ahead looks ahead',
       '1 row of 1 feature added',
