@@ -59,7 +59,7 @@ describe('pitlake when', () => {
     const made = await pitlake(home, ['panel', ...panel, '--out', 'back.csv', '--data', root])
     expect(made.code).toBe(0)
     const { code, message } = await pitlake(home, ['when', 'back.csv', '--data', root])
-    expect([code, message]).toEqual([4, expect.stringMatching(/; pitlake cannot date a panel made with --back$/)])
+    expect([code, message]).toEqual([4, expect.stringMatching(/; a panel made with --back cannot be dated$/)])
   })
 
   test('columns of different times do not belong together, and each has its own range', async () => {

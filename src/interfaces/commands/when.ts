@@ -60,7 +60,7 @@ function contradictionError(file: string, { verdict, contradiction, kind }: Date
     const got = `${several(cells, 'cell')} that the lake answers differently`
     return new LakeError('integrity', { subject: `${file}: ${axis} ${at}`, got, next: 'look at the first of them' })
   }
-  const limit = kind === 'panel' ? '; pitlake cannot date a panel made with --back' : ''
+  const limit = kind === 'panel' ? '; a panel made with --back cannot be dated' : ''
   const got = verdict === 'mixed' ? 'columns of different times' : 'cells that the lake never answered together'
   return new LakeError('integrity', {
     subject: file,
