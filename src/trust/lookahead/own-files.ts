@@ -49,9 +49,9 @@ export async function bringUserTable(
 /** Stores user rows that a session of proofs has in a database, so that others find the view of that name in it. */
 export async function storeUserTable(session: Engine, database: Engine, name: string): Promise<void> {
   const table = quoteName(ownTable(name))
-  const brought = 'brought_rows'
-  await carry(session, `FROM ${table}`, database, brought)
-  await database.run(`CREATE TABLE main.${table} AS FROM ${brought}; DROP TABLE ${brought}`)
+  const carriedTable = 'carried_rows'
+  await carry(session, `FROM ${table}`, database, carriedTable)
+  await database.run(`CREATE TABLE main.${table} AS FROM ${carriedTable}; DROP TABLE ${carriedTable}`)
   const columns = await columnsOf(database, `main.${table}`)
   await database.run(`CREATE VIEW main.${quoteName(name)} AS ${userRowsSql(name, columns)}`)
 }
